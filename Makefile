@@ -1,0 +1,40 @@
+# Springtide: `make` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.setup-done
+PYTEST := $(VENV)/bin/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo lint test test-all chaos clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv with pinned dependencies, and Java if there is none
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash scripts/setup.sh
+	@touch $@
+
+demo: setup ## Run the demo
+	$(VENV)/bin/springtide demo
+
+lint: setup ## Check style, types and import directions
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: lint ## Lint, then run all tests but the slow ones
+	$(PYTEST) -m "not slow"
+
+test-all: lint ## Lint, then run every test
+	$(PYTEST)
+
+chaos: setup ## Run the tests that kill, stall and corrupt
+	$(PYTEST) -m chaos
+
+clean: ## Remove .venv, caches and what Spark left behind
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf derby.log metastore_db spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

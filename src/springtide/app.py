@@ -1,0 +1,72 @@
+"""The app: a dataflow that can run."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from springtide.dataflow.builder import Dataflow
+from springtide.engine.running import RunConfig, Running
+from springtide.engine.session import SessionConfig
+from springtide.engine.until import Until
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class App(Dataflow):
+    """A dataflow from sources to sinks, run on Spark.
+
+    >>> from springtide import App, agg, sinks, sources
+    >>> app = App("clicks")
+    >>> clicks = app.source("clicks", sources.generator(1000, keys=10))
+    >>> clicks.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.memory())
+    """
+
+    def start(
+        self,
+        spark: "SparkSession | None" = None,
+        *,
+        checkpoint: str | None = None,
+        until: Until | str | None = None,
+        instances: int | None = None,
+        trigger_s: float = 0.0,
+        local: str | None = None,
+        master: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        log_level: str = "OFF",
+        on_epoch: Callable[[EpochReport], None] | None = None,
+    ) -> Running:
+        """Start the app and return at once.
+
+        A session given as `spark` is used and never stopped; without one, Spark is started here. The
+        checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
+        where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
+        """
+        session = SessionConfig(settings=settings or {}, log_level=log_level)
+        if master is not None:
+            session = SessionConfig(master, settings or {}, log_level)
+        config = RunConfig(
+            checkpoint or default_checkpoint(self.name),
+            instances,
+            trigger_s,
+            Until.parse(until) if isinstance(until, str) else until or Until(),
+            local,
+            session,
+        )
+        return Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+
+    def run(self, spark: "SparkSession | None" = None, **options: object) -> list[EpochReport]:
+        """Start the app, wait until it ends, and return the reports of its epochs.
+
+        Takes the options of `start`. Ctrl-C finishes the epoch in flight and stops.
+        """
+        running = self.start(spark, **options)  # type: ignore[arg-type]
+        try:
+            return running.wait()
+        except KeyboardInterrupt:
+            return running.stop()
+
+
+def default_checkpoint(app: str) -> str:
+    """Where an app keeps its state if nothing else is said."""
+    return f".springtide/{app}"

@@ -1,0 +1,1 @@
+"""Immutable blocks, the stores they lie in, manifests, and garbage collection."""

@@ -1,0 +1,146 @@
+"""The claim: one driver at a time holds a checkpoint.
+
+Each driver takes the next generation by put-if-absent, and renews it while it lives. A later driver
+takes over at once when it can see that the holder is dead (same machine), and otherwise when the
+holder has not renewed its claim for `LEASE_S`.
+"""
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from springtide import faults
+from springtide.blocks.errors import AlreadyThere, CheckpointInUse
+from springtide.blocks.store import Store
+
+DIRECTORY = "drivers"
+LEASE_S = 30.0
+RENEW_S = 5.0
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a checkpoint; `beat` grows while it lives."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    beat: int = 0
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Holder":
+        fields: dict[str, Any] = json.loads(data)
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def this_process() -> Holder:
+    """This process, so that nobody mistakes another with the same number for it."""
+    return Holder(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()))
+
+
+def alive(holder: Holder) -> bool | None:
+    """Does the holder live? None if it can't be told from here."""
+    if (holder.host, holder.boot) != (socket.gethostname(), _boot()) or not holder.boot:
+        return None
+    return _started(holder.pid) == holder.started
+
+
+class Claim:
+    """A held checkpoint; `release` gives it back. `generation` orders the drivers it has had."""
+
+    def __init__(self, store: Store, generation: int, holder: Holder) -> None:
+        self.store = store
+        self.generation = generation
+        self._holder = holder
+        self._done = threading.Event()
+        self._renewal = threading.Thread(target=self._renew, name="springtide-claim", daemon=True)
+        self._renewal.start()
+
+    def _renew(self) -> None:
+        beat = 0
+        while not self._done.wait(RENEW_S):
+            beat += 1
+            try:
+                self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "beat": beat}).encode())
+            except OSError:
+                continue  # A store that is away does not lose the claim: commits are fenced by put-if-absent.
+
+    def release(self) -> None:
+        """Let the next driver in at once."""
+        self._done.set()
+        self._renewal.join()
+        self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "pid": -1}).encode())
+
+
+def claim(
+    store: Store,
+    *,
+    now: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> Claim:
+    """Take the checkpoint, or raise CheckpointInUse before anything else is written."""
+    generations = [int(n.removesuffix(".json")) for n in store.list(DIRECTORY)]
+    last = max(generations, default=0)
+    if last:
+        _ensure_gone(store, last, now, wait)
+    me = this_process()
+    faults.fire("claim.put")
+    try:
+        store.put_if_absent(_path(last + 1), me.encode())
+    except AlreadyThere:
+        raise CheckpointInUse(store.url, str(Holder.decode(store.get(_path(last + 1))))) from None
+    store.delete(_path(g) for g in generations)
+    return Claim(store, last + 1, me)
+
+
+def _ensure_gone(
+    store: Store, generation: int, now: Callable[[], float], wait: Callable[[float], None]
+) -> None:
+    """Return once the holder is known to be dead or silent for a lease; raise if it lives."""
+    holder = Holder.decode(store.get(_path(generation)))
+    if holder.pid == -1:
+        return
+    lives = alive(holder)
+    if lives is False:
+        return
+    if lives:
+        raise CheckpointInUse(store.url, str(holder))
+    deadline = now() + LEASE_S
+    while now() < deadline:
+        wait(1.0)
+        if Holder.decode(store.get(_path(generation))).beat != holder.beat:
+            raise CheckpointInUse(store.url, str(holder))
+
+
+def _path(generation: int) -> str:
+    return f"{DIRECTORY}/{generation:09d}.json"
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the kernel's ticks; empty if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]

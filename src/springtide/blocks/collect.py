@@ -1,0 +1,72 @@
+"""Garbage collection: what no retained manifest names, and no running epoch can name, goes."""
+
+from dataclasses import dataclass
+
+from springtide import faults
+from springtide.blocks.block import DIRECTORY, epoch_of
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest, TornManifest
+from springtide.ids import Epoch
+
+RETAINED = 2
+"""Manifests kept: the last one, and the one before it in case the last is torn."""
+
+SWEEP_EVERY = 100
+"""Epochs between two sweeps for orphans of failed attempts."""
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What one collection removes: blocks first, then the manifests that named them."""
+
+    blocks: tuple[str, ...] = ()
+    manifests: tuple[Epoch, ...] = ()
+
+
+class Collector:
+    """Finds garbage after each commit, and orphans of crashed attempts in a sweep."""
+
+    def __init__(self, log: ManifestLog) -> None:
+        self.log = log
+        self._retained: list[Manifest] = []
+
+    def start(self, head: Manifest | None) -> Garbage:
+        """Before the first epoch: remember what is live, and sweep up what earlier drivers left."""
+        if head is None:
+            return Garbage()
+        self._retained = [*self._before(head), head]
+        self.log.store.tidy(DIRECTORY)
+        old = [e for e in self.log.epochs() if e < self._retained[0].epoch]
+        return self._remove(Garbage(self._orphans(head.epoch), tuple(old)))
+
+    def committed(self, manifest: Manifest) -> Garbage:
+        """After a commit and its publication: what only manifests beyond the retained ones needed."""
+        self._retained.append(manifest)
+        gone, self._retained = self._retained[:-RETAINED], self._retained[-RETAINED:]
+        live = set().union(*(m.blocks() for m in self._retained))
+        dead = set().union(*(m.blocks() for m in gone)) - live if gone else set()
+        if manifest.epoch % SWEEP_EVERY == SWEEP_EVERY - 1:
+            dead.update(self._orphans(manifest.epoch))
+        return self._remove(Garbage(tuple(sorted(dead)), tuple(m.epoch for m in gone)))
+
+    def _orphans(self, head: Epoch) -> tuple[str, ...]:
+        """Blocks of committed epochs that no retained manifest names.
+
+        Blocks of later epochs stay: a delayed write of the epoch in flight may be among them.
+        """
+        live = set().union(*(m.blocks() for m in self._retained))
+        found = ((name, epoch_of(name)) for name in self.log.store.list(DIRECTORY))
+        return tuple(n for n, epoch in found if n not in live and epoch is not None and epoch <= head)
+
+    def _before(self, head: Manifest) -> list[Manifest]:
+        try:
+            return [self.log.read(Epoch(head.epoch - 1))]
+        except (FileNotFoundError, TornManifest):
+            return []
+
+    def _remove(self, garbage: Garbage) -> Garbage:
+        if garbage.blocks or garbage.manifests:
+            faults.fire("gc.delete")
+        self.log.store.delete(f"{DIRECTORY}/{name}" for name in garbage.blocks)
+        self.log.forget(list(garbage.manifests))
+        return garbage

@@ -1,0 +1,97 @@
+"""What can go wrong between the engine and its durable store."""
+
+
+class StoreFailed(OSError):
+    """The durable store refused or lost a call; nothing was committed."""
+
+    def __init__(self, action: str, path: str, reason: str) -> None:
+        super().__init__(action, path, reason)
+        self.action, self.path, self.reason = action, path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"the durable store could not {self.action} {self.path!r}: {self.reason}. "
+            "The epoch is not committed; free space or repair the store, and start the app again"
+        )
+
+
+class AlreadyThere(FileExistsError):
+    """Put-if-absent found something in the place."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path!r} exists already"
+
+
+class BlockCorrupt(Exception):
+    """No copy of a block has the bytes its manifest promises."""
+
+    def __init__(self, block: str, operator: str, slices: str, epoch: int, tried: tuple[str, ...]) -> None:
+        super().__init__(block, operator, slices, epoch, tried)
+        self.block, self.operator, self.slices, self.epoch, self.tried = block, operator, slices, epoch, tried
+
+    def __str__(self) -> str:
+        return (
+            f"operator {self.operator!r}, slices {self.slices}: block {self.block!r} of epoch {self.epoch} is "
+            f"damaged or missing in every copy ({'; '.join(self.tried)}). Restore it from a backup of the "
+            "checkpoint, or start with a new checkpoint"
+        )
+
+
+class ManifestConflict(Exception):
+    """Another driver committed this epoch, with other content."""
+
+    def __init__(self, epoch: int, ours: str, theirs: str) -> None:
+        super().__init__(epoch, ours, theirs)
+        self.epoch, self.ours, self.theirs = epoch, ours, theirs
+
+    def __str__(self) -> str:
+        return (
+            f"epoch {self.epoch} is committed already by another driver (manifest {self.theirs[:12]}, ours would "
+            f"be {self.ours[:12]}): two drivers run on one checkpoint; stop one of them"
+        )
+
+
+class NewerFormat(Exception):
+    """The checkpoint was written by a later release."""
+
+    def __init__(self, what: str, found: object, known: int) -> None:
+        super().__init__(what, found, known)
+        self.what, self.found, self.known = what, found, known
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} has format {self.found}, and this release reads up to {self.known}: "
+            "install the release that wrote it, or start with a new checkpoint"
+        )
+
+
+class LineageBroken(Exception):
+    """Spark asks for an epoch that does not follow the last committed one."""
+
+    def __init__(self, wanted: int, head: int) -> None:
+        super().__init__(wanted, head)
+        self.wanted, self.head = wanted, head
+
+    def __str__(self) -> str:
+        return (
+            f"Spark asks for epoch {self.wanted}, but the last committed epoch is {self.head}: the checkpoint's "
+            "'spark' directory and its manifests do not belong together; restore both from the same backup"
+        )
+
+
+class CheckpointInUse(Exception):
+    """A living driver holds this checkpoint."""
+
+    def __init__(self, checkpoint: str, holder: str) -> None:
+        super().__init__(checkpoint, holder)
+        self.checkpoint, self.holder = checkpoint, holder
+
+    def __str__(self) -> str:
+        return (
+            f"checkpoint {self.checkpoint!r} is in use by {self.holder}: stop that driver first, "
+            "or give this one another --checkpoint"
+        )

@@ -1,0 +1,77 @@
+"""The manifest log: one manifest an epoch, each committed once, each naming its parent."""
+
+from springtide import faults
+from springtide.blocks.errors import AlreadyThere, LineageBroken, ManifestConflict, StoreFailed
+from springtide.blocks.manifest import Manifest, TornManifest
+from springtide.blocks.store import Store
+from springtide.ids import Epoch
+
+DIRECTORY = "manifests"
+TORN = "torn"
+
+
+class ManifestLog:
+    """Reads and commits manifests. Only the driver that holds the checkpoint's claim uses it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def head(self) -> Manifest | None:
+        """The last committed manifest. A torn last one does not count; it is set aside."""
+        for epoch in reversed(self.epochs()):
+            try:
+                return self.read(epoch)
+            except TornManifest:
+                self._set_aside(epoch)
+        return None
+
+    def epochs(self) -> list[Epoch]:
+        """The epochs that have a manifest, oldest first."""
+        names = self.store.list(DIRECTORY)
+        return [Epoch(int(n.removesuffix(".json"))) for n in names if n.removesuffix(".json").isdigit()]
+
+    def read(self, epoch: Epoch) -> Manifest:
+        return Manifest.decode(self.store.get(_path(epoch)))
+
+    def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
+        """Make an epoch true. Idempotent: committing the same manifest again is fine.
+
+        A call that failed but took effect is recognised by reading back what is there.
+        """
+        expected = Epoch(0) if parent is None else Epoch(parent.epoch + 1)
+        if manifest.epoch != expected or manifest.parent != ("" if parent is None else parent.id):
+            raise LineageBroken(manifest.epoch, expected - 1)
+        try:
+            with faults.around("manifest.put", manifest.epoch):
+                self.store.put_if_absent(_path(manifest.epoch), manifest.encode())
+        except AlreadyThere:
+            self._check_same(manifest)
+        except OSError as error:
+            if not self._landed(manifest):
+                raise StoreFailed("write", _path(manifest.epoch), str(error)) from error
+
+    def forget(self, epochs: list[Epoch]) -> None:
+        """Remove old manifests, after the blocks only they needed."""
+        self.store.delete(_path(epoch) for epoch in epochs)
+
+    def _landed(self, manifest: Manifest) -> bool:
+        try:
+            self._check_same(manifest)
+        except (FileNotFoundError, TornManifest):
+            return False
+        return True
+
+    def _check_same(self, manifest: Manifest) -> None:
+        there = self.read(manifest.epoch)
+        if there.id != manifest.id:
+            raise ManifestConflict(manifest.epoch, manifest.id, there.id)
+
+    def _set_aside(self, epoch: Epoch) -> None:
+        """Keep a torn manifest for people to look at, and free its place."""
+        path = _path(epoch)
+        self.store.put(f"{TORN}/{epoch:09d}.json", self.store.get(path))
+        self.store.delete([path])
+
+
+def _path(epoch: Epoch) -> str:
+    return f"{DIRECTORY}/{epoch:09d}.json"

@@ -1,0 +1,120 @@
+"""The manifest: the driver's record of one epoch, and the only thing that makes blocks count."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.errors import NewerFormat
+from springtide.ids import Epoch, PlanVersion
+
+FORMAT = 1
+
+
+class TornManifest(ValueError):
+    """The bytes are not a whole manifest: a write was cut short, or the medium failed."""
+
+
+@dataclass(frozen=True)
+class OperatorState:
+    """A keyed operator's state after an epoch: its runs, oldest first, and its event time."""
+
+    runs: tuple[BlockRef, ...] = ()
+    keys: int = 0
+    newest_us: int | None = None
+    watermark_us: int | None = None
+    previous_watermark_us: int | None = None
+
+    def replaced(self, slices: frozenset[int], gone: frozenset[str], new: BlockRef | None) -> "OperatorState":
+        """The state after one instance, owner of some slices, put a new run in place of some of its runs."""
+        kept = (run.without(slices) if run.name in gone else run for run in self.runs)
+        runs = tuple(run for run in (*kept, new) if run is not None)
+        return replace(self, runs=runs)
+
+    def chain(self, slices: frozenset[int]) -> tuple[BlockRef, ...]:
+        """The runs that hold rows of any of these slices, oldest first."""
+        return tuple(run for run in self.runs if parse_slices(run.slices) & slices)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "runs": [run.to_json() for run in self.runs],
+            "keys": self.keys,
+            "newest_us": self.newest_us,
+            "watermark_us": self.watermark_us,
+            "previous_watermark_us": self.previous_watermark_us,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "OperatorState":
+        return cls(**{**fields, "runs": tuple(BlockRef.from_json(run) for run in fields["runs"])})
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Which blocks are true after an epoch, under which plan, after which parent."""
+
+    app: str
+    epoch: Epoch
+    parent: str
+    """The id of the manifest before it; empty for the first."""
+    plan: PlanVersion
+    driver: int
+    """The generation of the driver that committed it."""
+    operators: Mapping[str, OperatorState] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[BlockRef, ...]] = field(default_factory=dict)
+    """By step: the epoch's output, until it is published."""
+    offsets: tuple[str, ...] = ()
+    """Where the sources stood at the end of the epoch, as Spark logged it."""
+
+    def blocks(self) -> set[str]:
+        """The names of all blocks it needs."""
+        runs = (run.name for state in self.operators.values() for run in state.runs)
+        outputs = (ref.name for refs in self.outputs.values() for ref in refs)
+        return {*runs, *outputs}
+
+    @property
+    def id(self) -> str:
+        """The hash of its content."""
+        return hashlib.sha256(self._body().encode()).hexdigest()
+
+    def encode(self) -> bytes:
+        """Its content, then a line with its id: a cut-off or altered manifest is recognised."""
+        body = self._body()
+        return f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode()
+
+    def _body(self) -> str:
+        fields = {
+            "format": FORMAT,
+            "app": self.app,
+            "epoch": self.epoch,
+            "parent": self.parent,
+            "plan": self.plan,
+            "driver": self.driver,
+            "operators": {name: state.to_json() for name, state in self.operators.items()},
+            "outputs": {step: [ref.to_json() for ref in refs] for step, refs in self.outputs.items()},
+            "offsets": list(self.offsets),
+        }
+        return json.dumps(fields, sort_keys=True)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Manifest":
+        """Read a manifest; TornManifest if it is not whole, NewerFormat if it is not ours to read."""
+        try:
+            body, digest, rest = data.decode().split("\n")
+            whole = rest == "" and hashlib.sha256(body.encode()).hexdigest() == digest
+        except ValueError as error:
+            raise TornManifest("cut short") from error
+        if not whole:
+            raise TornManifest("its hash does not match its content")
+        fields = json.loads(body)
+        found = fields.pop("format")
+        if not isinstance(found, int) or found > FORMAT:
+            raise NewerFormat(f"the manifest of epoch {fields.get('epoch')}", found, FORMAT)
+        fields["operators"] = {n: OperatorState.from_json(s) for n, s in fields["operators"].items()}
+        fields["outputs"] = {
+            n: tuple(BlockRef.from_json(ref) for ref in refs) for n, refs in fields["outputs"].items()
+        }
+        fields["offsets"] = tuple(fields["offsets"])
+        return cls(**fields)

@@ -1,0 +1,166 @@
+"""The durable store: a directory or bucket reached through fsspec.
+
+Two implementations of one contract. Local paths are fsynced, files appear whole or not at all, and
+put-if-absent is a hard link. Every other store is expected to behave like an object store: a put is
+atomic, and `mode="create"` refuses to overwrite.
+"""
+
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from springtide.blocks.errors import AlreadyThere, StoreFailed
+
+Data = Any
+"""Anything with the buffer protocol."""
+
+
+class Store(Protocol):
+    """Named immutable byte strings. All names are relative, with '/' between segments."""
+
+    url: str
+
+    def put(self, name: str, data: Data) -> None:
+        """Store bytes; when this returns they are durable. Overwrites."""
+
+    def put_if_absent(self, name: str, data: Data) -> None:
+        """Store bytes unless the name is taken: then raise AlreadyThere, and change nothing."""
+
+    def get(self, name: str) -> bytes:
+        """The bytes of a name; FileNotFoundError if there are none."""
+
+    def list(self, prefix: str) -> list[str]:
+        """The names directly under a directory, sorted; none if it does not exist."""
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove names; those already gone do not matter."""
+
+    def tidy(self, prefix: str) -> None:
+        """Remove what writes that were cut short left behind in a directory."""
+
+
+def open_store(url: str) -> Store:
+    """The store at a path or an fsspec URL."""
+    filesystem, path = fsspec.core.url_to_fs(url)
+    if isinstance(filesystem, LocalFileSystem):
+        return LocalStore(Path(path))
+    return ObjectStore(filesystem, path, url)
+
+
+class LocalStore:
+    """A directory: fsync before rename, so that a name never stands for half a file."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.url = str(root)
+
+    def put(self, name: str, data: Data) -> None:
+        path = self.root / name
+        try:
+            temporary = self._write(path, data)
+            os.replace(temporary, path)
+            _sync_directory(path.parent)
+        except OSError as error:
+            raise StoreFailed("write", name, str(error)) from error
+
+    def put_if_absent(self, name: str, data: Data) -> None:
+        path = self.root / name
+        try:
+            temporary = self._write(path, data)
+            try:
+                os.link(temporary, path)
+            finally:
+                os.unlink(temporary)
+            _sync_directory(path.parent)
+        except FileExistsError as error:
+            raise AlreadyThere(name) from error
+        except OSError as error:
+            raise StoreFailed("write", name, str(error)) from error
+
+    def _write(self, path: Path, data: Data) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
+
+    def get(self, name: str) -> bytes:
+        return (self.root / name).read_bytes()
+
+    def list(self, prefix: str) -> list[str]:
+        try:
+            found = os.listdir(self.root / prefix)
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in found if not name.startswith("."))
+
+    def delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            (self.root / name).unlink(missing_ok=True)
+
+    def tidy(self, prefix: str) -> None:
+        for path in (self.root / prefix).glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+class ObjectStore:
+    """Any other fsspec file system, used as an object store: no rename, no append."""
+
+    def __init__(self, filesystem: Any, path: str, url: str) -> None:
+        self.filesystem = filesystem
+        self.path = path.rstrip("/")
+        self.url = url
+
+    def put(self, name: str, data: Data) -> None:
+        try:
+            self.filesystem.pipe_file(self._at(name), bytes(data))
+        except OSError as error:
+            raise StoreFailed("write", name, str(error)) from error
+
+    def put_if_absent(self, name: str, data: Data) -> None:
+        try:
+            self.filesystem.pipe_file(self._at(name), bytes(data), mode="create")
+        except FileExistsError as error:
+            raise AlreadyThere(name) from error
+        except OSError as error:
+            raise StoreFailed("write", name, str(error)) from error
+
+    def get(self, name: str) -> bytes:
+        data: bytes = self.filesystem.cat_file(self._at(name))
+        return data
+
+    def list(self, prefix: str) -> list[str]:
+        self.filesystem.invalidate_cache()
+        try:
+            found = self.filesystem.ls(self._at(prefix), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(name.rsplit("/", 1)[-1] for name in found)
+
+    def delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            try:
+                self.filesystem.rm_file(self._at(name))
+            except FileNotFoundError:
+                continue
+
+    def tidy(self, prefix: str) -> None:
+        """Nothing to do: an object is there whole or not at all."""
+
+    def _at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,41 @@
+"""The app as it is being written."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.graph import Graph, Node, Source
+from springtide.dataflow.sources import SourceSpec, as_source
+from springtide.dataflow.stream import Stream
+from springtide.ids import valid_name
+from springtide.state.position import DEFAULT_SLICES, slice_bits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Dataflow:
+    """A dataflow: named steps from sources to sinks. `slices` cuts the key space of keyed steps."""
+
+    def __init__(self, name: str, *, slices: int = DEFAULT_SLICES) -> None:
+        self.name = valid_name("the app", name)
+        slice_bits(slices)
+        self.slices = slices
+        self._nodes: dict[str, Node] = {}
+
+    def source(
+        self, name: str, source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any"
+    ) -> Stream:
+        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session."""
+        self.add(Source(name, as_source(name, source)))
+        return Stream(self, name)
+
+    def add(self, node: Node) -> None:
+        valid_name("the step", node.name)
+        if node.name in self._nodes:
+            raise BadGraph(node.name, "a name of its own", "a name that another step has already")
+        self._nodes[node.name] = node
+
+    def graph(self) -> Graph:
+        """The dataflow as it stands, checked and frozen."""
+        return Graph(tuple(self._nodes.values()))

@@ -1,0 +1,29 @@
+"""Spans of time as people write them."""
+
+import re
+from datetime import timedelta
+
+Duration = str | timedelta
+
+_UNITS_US = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
+_FORM = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*")
+
+
+def microseconds(duration: Duration) -> int:
+    """A duration in microseconds: '10 minutes', '1.5 seconds' or a timedelta."""
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    match = _FORM.fullmatch(duration) if isinstance(duration, str) else None
+    if match is None or match[2] not in _UNITS_US:
+        raise ValueError(
+            f"{duration!r} is not a duration: expected a timedelta or a number and a unit "
+            f"({', '.join(u + 's' for u in _UNITS_US)}), for example '10 minutes'"
+        )
+    return round(float(match[1]) * _UNITS_US[match[2]])

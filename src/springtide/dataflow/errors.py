@@ -1,0 +1,24 @@
+"""Errors that name the step."""
+
+
+class StepFailed(Exception):
+    """A step, or a function that a user gave it, failed; the epoch is not committed."""
+
+    def __init__(self, step: str, doing: str, reason: str, hint: str = "") -> None:
+        super().__init__(step, doing, reason, hint)
+        self.step, self.doing, self.reason, self.hint = step, doing, reason, hint
+
+    def __str__(self) -> str:
+        text = f"step {self.step!r} failed while {self.doing}: {self.reason}"
+        return f"{text}\n{self.hint}" if self.hint else text
+
+
+class BadGraph(ValueError):
+    """A dataflow that can't run as written."""
+
+    def __init__(self, step: str, expected: str, got: str) -> None:
+        super().__init__(step, expected, got)
+        self.step, self.expected, self.got = step, expected, got
+
+    def __str__(self) -> str:
+        return f"step {self.step!r}: expected {self.expected}, got {self.got}"

@@ -1,0 +1,131 @@
+"""The frozen graph of an app: named steps and what flows between them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.operations import Operation
+from springtide.dataflow.sinks import SinkSpec
+from springtide.dataflow.sources import SourceSpec
+
+UPDATES = "updates"
+FINAL_ONLY = "final"
+
+
+@dataclass(frozen=True)
+class Source:
+    name: str
+    spec: SourceSpec
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Any stateless function from DataFrame to DataFrame."""
+
+    name: str
+    parents: tuple[str, ...]
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class MapBatches:
+    """A function from Arrow table to Arrow table, run on workers."""
+
+    name: str
+    parents: tuple[str, ...]
+    function: Callable[[pa.Table], pa.Table]
+    output: pa.Schema
+
+
+@dataclass(frozen=True)
+class Union:
+    name: str
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A step with state."""
+
+    name: str
+    parents: tuple[str, ...]
+    key: tuple[str, ...]
+    operation: Operation
+
+
+@dataclass(frozen=True)
+class Sink:
+    name: str
+    parents: tuple[str, ...]
+    spec: SinkSpec
+    mode: str = UPDATES
+
+
+Node = Source | Transform | MapBatches | Union | Keyed | Sink
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Steps in topological order; each has a name of its own."""
+
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if not self.of(Source):
+            raise BadGraph("app", "at least one source", "none; add one with app.source(name, ...)")
+        if not self.of(Sink):
+            raise BadGraph("app", "at least one sink", "none; add one with stream.sink(name, ...)")
+        for node in self.nodes:
+            if not isinstance(node, Sink) and not self.consumers[node.name]:
+                raise BadGraph(node.name, "a step or sink that uses it", "none: its rows would be thrown away")
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __getitem__(self, name: str) -> Node:
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def consumers(self) -> dict[str, tuple[str, ...]]:
+        """By step: the steps that read it."""
+        found: dict[str, list[str]] = {node.name: [] for node in self.nodes}
+        for node in self.nodes:
+            for parent in node.parents:
+                found[parent].append(node.name)
+        return {name: tuple(names) for name, names in found.items()}
+
+    def of(self, *kinds: type) -> tuple[Any, ...]:
+        """The steps of some kinds."""
+        return tuple(node for node in self.nodes if isinstance(node, kinds))
+
+    def nearest_keyed(self, name: str) -> frozenset[str]:
+        """The keyed steps whose output reaches a step without another one between."""
+        found: set[str] = set()
+        for parent in self[name].parents:
+            if isinstance(self[parent], Keyed):
+                found.add(parent)
+            else:
+                found |= self.nearest_keyed(parent)
+        return frozenset(found)
+
+    def reads_sources(self, name: str) -> bool:
+        """Whether a path without a keyed step leads from a source to a step."""
+        parents = [self[parent] for parent in self[name].parents]
+        return any(isinstance(p, Source) or (not isinstance(p, Keyed) and self.reads_sources(p.name)) for p in parents)
+
+    def levels(self) -> tuple[tuple[Keyed, ...], ...]:
+        """Keyed steps by depth: those of one level do not depend on each other."""
+        depth: dict[str, int] = {}
+        for node in self.of(Keyed):
+            depth[node.name] = 1 + max((depth[k] for k in self.nearest_keyed(node.name)), default=-1)
+        count = max(depth.values(), default=-1) + 1
+        return tuple(tuple(k for k in self.of(Keyed) if depth[k.name] == level) for level in range(count))

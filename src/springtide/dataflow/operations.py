@@ -1,0 +1,85 @@
+"""What a keyed step does, before it knows the columns it will get."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from springtide.state.aggregate import AggregateLogic
+from springtide.state.aggregates import Aggregate
+from springtide.state.dedupe import DedupeLogic, Within
+from springtide.state.logic import Logic
+from springtide.state.reduce import BatchReducer, ReduceLogic
+from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window
+
+
+class Operation(Protocol):
+    """A keyed operation that can be bound to columns."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in the checkpoint."""
+
+    @property
+    def has_final(self) -> bool:
+        """Whether its output tells final rows from updates."""
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        """The logic for these columns; ValueError or TypeError if they do not fit."""
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    aggregates: Mapping[str, Aggregate]
+    window: Window | None = None
+
+    @property
+    def kind(self) -> str:
+        return "aggregate" if self.window is None else "window-aggregate"
+
+    @property
+    def has_final(self) -> bool:
+        return self.window is not None
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        taken = set(key.names) | ({WINDOW_START, WINDOW_END, FINAL} if self.window else set())
+        clash = sorted(taken & set(self.aggregates))
+        if clash:
+            raise ValueError(f"the results {clash} are named like columns of the key or the window; rename them")
+        if self.window is not None:
+            _require_timestamp(rows, self.window.column)
+            if WINDOW_START in key.names:
+                raise ValueError(f"the key has a column {WINDOW_START!r}, which the window adds; rename it")
+        return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    reducer: BatchReducer
+    state: pa.Schema
+    output: pa.Schema
+    kind: str = "reduce"
+    has_final: bool = False
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        return ReduceLogic(key, rows, self.reducer, self.state, self.output)
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    within: Within | None = None
+    kind: str = "dedupe"
+    has_final: bool = False
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        if self.within is not None:
+            _require_timestamp(rows, self.within.column)
+        return DedupeLogic(key, rows, self.within)
+
+
+def _require_timestamp(rows: pa.Schema, column: str) -> None:
+    if column not in rows.names:
+        raise ValueError(f"expected a timestamp column {column!r}, got columns {rows.names}")
+    if not pa.types.is_timestamp(rows.field(column).type):
+        raise TypeError(f"expected column {column!r} to be a timestamp, got {rows.field(column).type}")

@@ -1,0 +1,89 @@
+"""Where rows come from."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.generator import GeneratorSpec
+from springtide.dataflow.rates import Rate, constant
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Malformed = Literal["count", "fail"]
+CORRUPT = "_corrupt_record"
+
+
+class SourceSpec(Protocol):
+    """A description of a source; the engine opens it."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, for people."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that appear in a directory or match a pattern, each read once."""
+
+    path: str
+    format: str
+    schema: str | None = None
+    malformed: Malformed = "count"
+    options: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "files"
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """Any streaming DataFrame, or a function that makes one from the session."""
+
+    open: "Callable[[SparkSession], DataFrame]"
+    kind: str = "stream"
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Seeded rows that are due by the wall clock, consumed or not."""
+
+    spec: GeneratorSpec
+    kind: str = "generator"
+
+
+def files(
+    path: str, *, format: str = "text", schema: str | None = None, malformed: Malformed = "count", **options: str
+) -> Files:
+    """Files by path or pattern. JSON and CSV need a `schema` ("user STRING, at TIMESTAMP").
+
+    Records that do not fit the schema are counted as dead letters, or stop the app with
+    `malformed="fail"`. Other options go to Spark, for example `maxFilesPerTrigger="1"`.
+    """
+    if malformed not in ("count", "fail"):
+        raise ValueError(f"malformed must be 'count' or 'fail', not {malformed!r}")
+    if format != "text" and schema is None:
+        raise ValueError(f"files of format {format!r} need a schema, for example schema='user STRING, n INT'")
+    return Files(path, format, schema, malformed, options)
+
+
+def generator(rate: Rate | float, **options: Any) -> Generator:
+    """Seeded, open-loop rows; options are those of GeneratorSpec: seed, limit, keys, skew, words_per_row, ..."""
+    return Generator(GeneratorSpec(constant(rate) if isinstance(rate, int | float) else rate, **options))
+
+
+def stream(open: "Callable[[SparkSession], DataFrame]") -> Streaming:
+    """A streaming DataFrame made by a function of the session, for example a Kafka reader."""
+    return Streaming(open)
+
+
+def as_source(name: str, source: Any) -> SourceSpec:
+    """A source specification from whatever a person passed."""
+    if isinstance(source, Files | Streaming | Generator):
+        return source
+    if getattr(source, "isStreaming", None) is True:
+        return Streaming(lambda _: source)
+    if getattr(source, "isStreaming", None) is False:
+        raise BadGraph(name, "a streaming DataFrame (spark.readStream...)", "a batch DataFrame")
+    if callable(source):
+        return Streaming(source)
+    raise BadGraph(name, "a source of springtide.sources or a streaming DataFrame", repr(source))

@@ -1,0 +1,152 @@
+"""Streams: how a person writes the graph."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from springtide.dataflow.duration import Duration, microseconds
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.fields import Fields, schema_of
+from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
+from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction
+from springtide.dataflow.sinks import SinkSpec
+from springtide.ids import valid_name
+from springtide.state.aggregates import Aggregate
+from springtide.state.dedupe import Within
+from springtide.state.reduce import BatchReducer, KeyReducer, PerKey
+from springtide.state.window import FINAL, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class Builder(Protocol):
+    """Collects the nodes of one app."""
+
+    def add(self, node: Node) -> None:
+        """Add a step; its name must be new."""
+
+
+class Stream:
+    """Rows that flow from one step to the next. Each method adds a named step, or a sink."""
+
+    def __init__(self, builder: Builder, step: str, *, has_final: bool = False) -> None:
+        self.builder = builder
+        self.step = step
+        self._has_final = has_final
+
+    def _then(self, node: Node) -> "Stream":
+        self.builder.add(node)
+        return Stream(self.builder, node.name)
+
+    def transform(self, name: str, function: "Callable[[DataFrame], DataFrame]") -> "Stream":
+        """Any stateless DataFrame → DataFrame function: select, filter, explode, join with a table."""
+        return self._then(Transform(name, (self.step,), function))
+
+    def filter(self, name: str, condition: "Column | str") -> "Stream":
+        """Only the rows for which a condition holds: a SQL string or a Column."""
+        stream = self._then(Transform(name, (self.step,), lambda df: df.filter(condition)))
+        stream._has_final = self._has_final
+        return stream
+
+    def map_batches(self, name: str, function: Callable[[pa.Table], pa.Table], output: Fields) -> "Stream":
+        """A function from Arrow table to Arrow table, run on workers; `output` names its columns."""
+        return self._then(MapBatches(name, (self.step,), function, schema_of(output)))
+
+    def union(self, name: str, *others: "Stream") -> "Stream":
+        """The rows of this stream and of others with the same columns."""
+        if any(other.builder is not self.builder for other in others):
+            raise BadGraph(name, "streams of one app", "a stream of another app")
+        return self._then(Union(name, (self.step, *(other.step for other in others))))
+
+    def key_by(self, *columns: str) -> "KeyedStream":
+        """Rows of equal key are brought together, for the keyed step that follows."""
+        if not columns or not all(isinstance(c, str) for c in columns):
+            raise BadGraph(self.step, "key_by with one or more column names", repr(columns))
+        if len(set(columns)) != len(columns):
+            raise BadGraph(self.step, "key_by with different column names", repr(columns))
+        return KeyedStream(self.builder, self.step, columns)
+
+    def sink(self, name: str, spec: SinkSpec, *, mode: str = UPDATES) -> None:
+        """Publish each epoch's rows; `mode="final"` publishes only rows of closed windows."""
+        if mode not in (UPDATES, FINAL_ONLY):
+            raise BadGraph(name, f"mode {UPDATES!r} or {FINAL_ONLY!r}", repr(mode))
+        if mode == FINAL_ONLY and not self._has_final:
+            raise BadGraph(
+                name, f"a windowed stream with its {FINAL!r} column for mode={FINAL_ONLY!r}",
+                f"step {self.step!r}, whose rows are never final",
+            )  # fmt: skip
+        if not callable(getattr(spec, "publish", None)):
+            raise BadGraph(name, "a sink from springtide.sinks", repr(spec))
+        self.builder.add(Sink(name, (self.step,), spec, mode))
+
+
+class KeyedStream:
+    """A stream with a key; the next step keeps state for each key."""
+
+    def __init__(self, builder: Builder, step: str, key: tuple[str, ...]) -> None:
+        self.builder = builder
+        self.step = step
+        self.key = key
+
+    def _keyed(self, name: str, operation: Operation) -> Stream:
+        self.builder.add(Keyed(name, (self.step,), self.key, operation))
+        return Stream(self.builder, name, has_final=operation.has_final)
+
+    def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
+        """One row a key with running aggregates; each epoch gives the keys that changed."""
+        return self._keyed(name, Aggregation(_checked(name, aggregates)))
+
+    def reduce(self, name: str, function: KeyReducer, *, state: Fields, output: Fields) -> Stream:
+        """A reducer called for each key that has rows: `(key, rows, state) → (state, output rows)`.
+
+        Rows, key and state are dictionaries; the state is None for a new key, and a key whose
+        function returns None as its state is forgotten.
+        """
+        state, output = schema_of(state), schema_of(output)
+        return self._keyed(name, Reduction(PerKey(function, state, output), state, output))
+
+    def reduce_batches(self, name: str, function: BatchReducer, *, state: Fields, output: Fields) -> Stream:
+        """A reducer over all keys of an instance at once: `Groups → Reduced`, in Arrow tables."""
+        return self._keyed(name, Reduction(function, schema_of(state), schema_of(output)))
+
+    def dedupe(self, name: str, *, column: str | None = None, within: Duration | None = None) -> Stream:
+        """The first row of each key; with `column` and `within`, keys are remembered for that event time."""
+        if (column is None) != (within is None):
+            raise BadGraph(name, "both column= and within=, or neither", f"column={column!r}, within={within!r}")
+        span = None if column is None or within is None else Within(column, microseconds(within))
+        return self._keyed(name, Deduplication(span))
+
+    def window(
+        self, column: str, size: Duration, slide: Duration | None = None, *, late: Duration = "0 seconds"
+    ) -> "WindowedStream":
+        """Event-time windows; one closes when the newest event time is `late` past its end."""
+        size_us = microseconds(size)
+        slide_us = size_us if slide is None else microseconds(slide)
+        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late)))
+
+
+class WindowedStream:
+    """A keyed stream cut into event-time windows."""
+
+    def __init__(self, keyed: KeyedStream, window: Window) -> None:
+        self.keyed = keyed
+        self.window = window
+
+    def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
+        """Aggregates by key and window: updates while a window is open, one final row when it closes.
+
+        The rows have the columns `window_start`, `window_end` and `final` beside key and aggregates.
+        """
+        return self.keyed._keyed(name, Aggregation(_checked(name, aggregates), self.window))
+
+
+def _checked(name: str, aggregates: dict[str, Aggregate]) -> dict[str, Aggregate]:
+    if not aggregates:
+        raise BadGraph(name, "at least one aggregate, such as n=agg.count()", "none")
+    for result, aggregate in aggregates.items():
+        valid_name("the result", result)
+        if not callable(getattr(aggregate, "combine", None)):
+            raise BadGraph(name, f"{result}= an aggregate such as agg.count()", repr(aggregate))
+    return aggregates

@@ -1,0 +1,1 @@
+"""Runs epochs on Spark; the only room that knows Spark's inside."""

@@ -1,0 +1,100 @@
+"""The graph bound to columns: each step's schema is known, and every mismatch found, before the first epoch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from springtide.dataflow.errors import BadGraph, StepFailed
+from springtide.dataflow.graph import Graph, Keyed, MapBatches, Node, Sink, Source, Transform, Union
+from springtide.dataflow.sources import CORRUPT
+from springtide.engine.spark_internals import arrow_schema, spark_schema
+from springtide.engine.worker import MapTable
+from springtide.state.errors import UnsupportedKey
+from springtide.state.keys import check_key_type
+from springtide.state.logic import Logic
+
+
+@dataclass(frozen=True)
+class BoundGraph:
+    """A graph with the columns of every step, and the logic of every keyed one."""
+
+    graph: Graph
+    schemas: Mapping[str, pa.Schema]
+    logics: Mapping[str, Logic]
+
+    def input_of(self, step: str) -> pa.Schema:
+        """The columns a step with one parent gets."""
+        return self.schemas[self.graph[step].parents[0]]
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """By keyed step: what must not change between two starts."""
+        return {
+            node.name: {"kind": node.operation.kind, **self.logics[node.name].layout.describe()}
+            for node in self.graph.of(Keyed)
+        }
+
+
+def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], slices: int) -> BoundGraph:
+    """Try every step on an empty DataFrame, and bind every keyed operation to its columns."""
+    frames: dict[str, DataFrame] = {}
+    schemas: dict[str, pa.Schema] = {}
+    logics: dict[str, Logic] = {}
+    for node in graph:
+        if isinstance(node, Source):
+            empty = spark.createDataFrame([], sources[node.name].schema)
+            frames[node.name] = empty.drop(CORRUPT) if CORRUPT in empty.columns else empty
+        elif isinstance(node, Keyed):
+            logics[node.name] = _bind_keyed(node, schemas[node.parents[0]], slices)
+            frames[node.name] = spark.createDataFrame([], spark_schema(logics[node.name].output))
+        else:
+            frames[node.name] = build(node, [frames[parent] for parent in node.parents])
+        schemas[node.name] = arrow_schema(frames[node.name].schema)
+        if isinstance(node, Sink) and getattr(node.spec, "by", None) not in (None, *schemas[node.name].names):
+            raise BadGraph(node.name, f"a column of {schemas[node.name].names} in by=", repr(node.spec.by))  # type: ignore[attr-defined]
+    return BoundGraph(graph, schemas, logics)
+
+
+def build(node: Node, parents: list[DataFrame]) -> DataFrame:
+    """A stateless step's DataFrame from those of its parents; errors name the step."""
+    try:
+        if isinstance(node, Transform):
+            frame = node.function(parents[0])
+            if not isinstance(frame, DataFrame):
+                raise TypeError(f"expected the function to return a DataFrame, got {type(frame).__name__}")
+            return frame
+        if isinstance(node, MapBatches):
+            function = MapTable(node.name, node.function, node.output)
+            return parents[0].mapInArrow(function, spark_schema(node.output))
+        if isinstance(node, Union):
+            frame = parents[0]
+            for other in parents[1:]:
+                frame = frame.unionByName(other)
+            return frame
+        return parents[0]
+    except StepFailed:
+        raise
+    except PySparkException as error:
+        raise StepFailed(node.name, "building its DataFrame", str(error).split("\n\nJVM")[0].strip()) from error
+    except Exception as error:
+        raise StepFailed(node.name, "building its DataFrame", f"{type(error).__name__}: {error}") from error
+
+
+def _bind_keyed(node: Keyed, rows: pa.Schema, slices: int) -> Logic:
+    missing = [name for name in node.key if name not in rows.names]
+    if missing:
+        raise BadGraph(node.name, f"key columns among {rows.names}", repr(missing))
+    wanted = getattr(node.operation, "aggregates", {})
+    for result, aggregate in wanted.items():
+        if aggregate.column is not None and aggregate.column not in rows.names:
+            raise BadGraph(node.name, f"{result}= an aggregate of a column among {rows.names}", repr(aggregate.column))
+    key = pa.schema([rows.field(name) for name in node.key])
+    try:
+        for field in key:
+            check_key_type(field.name, field.type)
+        return node.operation.bind(key, rows, slices)
+    except (UnsupportedKey, TypeError, ValueError) as error:
+        raise StepFailed(node.name, "checking its columns", str(error)) from error

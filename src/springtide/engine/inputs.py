@@ -1,0 +1,91 @@
+"""The sources of an app as one streaming DataFrame, so that all share one sequence of epochs."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from springtide.dataflow.errors import StepFailed
+from springtide.dataflow.graph import Graph, Source
+from springtide.dataflow.sources import CORRUPT, Files, Generator, SourceSpec, Streaming
+from springtide.engine.generator_source import generator_stream
+
+TAG = "__source"
+
+
+def open_source(spark: SparkSession, source: Source) -> DataFrame:
+    """A source's streaming DataFrame."""
+    try:
+        frame = _open(spark, source.spec)
+    except Exception as error:
+        raise StepFailed(source.name, "opening its source", str(error)) from error
+    if not isinstance(frame, DataFrame) or not frame.isStreaming:
+        raise StepFailed(source.name, "opening its source", f"expected a streaming DataFrame, got {frame!r}")
+    return frame
+
+
+def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+    if isinstance(spec, Generator):
+        return generator_stream(spark, spec.spec)
+    if isinstance(spec, Streaming):
+        return spec.open(spark)
+    if isinstance(spec, Files):
+        return _open_files(spark, spec)
+    raise TypeError(f"unknown kind of source {spec!r}")
+
+
+def _open_files(spark: SparkSession, spec: Files) -> DataFrame:
+    reader = spark.readStream.format(spec.format).options(**spec.options)
+    if spec.schema is None:
+        return reader.load(spec.path)
+    if spec.format not in ("json", "csv"):
+        return reader.schema(spec.schema).load(spec.path)
+    if spec.malformed == "fail":
+        return reader.schema(spec.schema).option("mode", "FAILFAST").load(spec.path)
+    with_corrupt = f"{spec.schema}, {CORRUPT} STRING"
+    return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All sources together, and how to tell them apart again in an epoch."""
+
+    stream: DataFrame
+    names: tuple[str, ...]
+
+    @classmethod
+    def open(cls, spark: SparkSession, graph: Graph) -> "Inputs":
+        sources = graph.of(Source)
+        frames = [open_source(spark, source) for source in sources]
+        if len(frames) == 1:
+            return cls(frames[0], (sources[0].name,))
+        tagged = [_tagged(frame, i, frames) for i, frame in enumerate(frames)]
+        stream = tagged[0]
+        for frame in tagged[1:]:
+            stream = stream.unionByName(frame)
+        return cls(stream, tuple(source.name for source in sources))
+
+    @property
+    def several(self) -> bool:
+        return len(self.names) > 1
+
+    def split(self, batch: DataFrame) -> dict[str, DataFrame]:
+        """By source: its rows in an epoch."""
+        if not self.several:
+            return {self.names[0]: batch}
+        return {
+            name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)
+        }
+
+
+def _tagged(frame: DataFrame, index: int, frames: list[DataFrame]) -> DataFrame:
+    """A source's rows in a struct of their own; the structs of the other sources are null."""
+    columns: list[Column] = [F.lit(index).alias(TAG)]
+    for i, other in enumerate(frames):
+        value = F.struct(*[F.col(f"`{c}`") for c in frame.columns]) if i == index else F.lit(None).cast(other.schema)
+        columns.append(value.alias(_struct(i)))
+    return frame.select(*columns)
+
+
+def _struct(index: int) -> str:
+    return f"__source_{index}"

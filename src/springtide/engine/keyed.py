@@ -1,0 +1,134 @@
+"""A keyed step's job in an epoch: one shuffle, one update, one commit record an instance."""
+
+import time
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType
+
+from springtide.blocks.block import BlockRef
+from springtide.blocks.manifest import OperatorState
+from springtide.dataflow.errors import StepFailed
+from springtide.dataflow.graph import Keyed
+from springtide.engine.failure import explain
+from springtide.engine.frames import EpochFrames
+from springtide.engine.record import RECORD, CommitRecord, MapStats
+from springtide.engine.worker import HASH, PARCEL, Capture, Prepare, Storage, Update
+from springtide.ids import Epoch, InstanceId
+from springtide.metrics.report import OperatorReport
+from springtide.plan.plan import Plan
+from springtide.state.logic import BEGINNING_US, Moment
+
+
+def run_keyed(
+    node: Keyed,
+    frames: EpochFrames,
+    state: OperatorState,
+    plan: Plan,
+    epoch: Epoch,
+    storage: Storage,
+    forget: tuple[str, ...],
+    app: str,
+) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
+    """Update a keyed step; returns its state after the epoch, its output blocks and its report."""
+    start = time.perf_counter()
+    logic = frames.bound.logics[node.name]
+    rows = frames.bound.input_of(node.name)
+    share = plan.operators[node.name]
+    moment = _moment(state, logic.late_us)
+    source = _with_hash(frames.input_of(node.name), node.key, rows)
+    prepare = Prepare(node.name, logic, node.key, rows, share.instance_of, moment)
+    update = Update(node.name, logic, epoch, storage, share.instance_of, state.runs, moment, forget)
+    job = (
+        source.mapInArrow(prepare, PARCEL)
+        .repartitionById(share.instances, "instance")
+        .mapInArrow(update, RECORD)
+    )
+    records = _collect(job, node.name, f"{app}, epoch {epoch}: {node.name}")
+    stats = sum((r.stats for r in records), MapStats())
+    after = _advance(state, records, moment, stats, [frozenset(share.slices_of(InstanceId(r.instance))) for r in records])
+    output = tuple(r.output for r in records if r.output is not None)
+    report = OperatorReport(
+        node.name,
+        stats.rows_in,
+        sum(r.report.rows_out for r in records),
+        stats.late_rows,
+        stats.malformed_rows,
+        stats.busy_s,
+        after.keys,
+        sum(run.size_bytes for run in after.runs),
+        len(after.runs),
+        None if logic.late_us is None or moment.watermark_us == BEGINNING_US else moment.watermark_us,
+        time.perf_counter() - start,
+        tuple(r.report for r in records),
+    )
+    return after, output, report
+
+
+def run_capture(
+    step: str, frames: EpochFrames, epoch: Epoch, storage: Storage, app: str
+) -> tuple[tuple[BlockRef, ...], OperatorReport]:
+    """Store the rows of a stateless step, so that its sinks can publish them after the commit."""
+    start = time.perf_counter()
+    capture = Capture(step, epoch, storage, frames.bound.schemas[step])
+    records = _collect(frames.rows_of(step).mapInArrow(capture, RECORD), step, f"{app}, epoch {epoch}: {step}")
+    rows = sum(r.stats.rows_in for r in records)
+    report = OperatorReport(
+        step, rows, rows, job_s=time.perf_counter() - start, instances=tuple(r.report for r in records)
+    )
+    return tuple(r.output for r in records if r.output is not None), report
+
+
+def _moment(state: OperatorState, late_us: int | None) -> Moment:
+    """Event time at the start of an epoch: what earlier epochs have shown."""
+    if late_us is None or state.newest_us is None:
+        return Moment()
+    before = BEGINNING_US if state.watermark_us is None else state.watermark_us
+    return Moment(max(before, state.newest_us - late_us), before)
+
+
+def _advance(
+    state: OperatorState,
+    records: list[CommitRecord],
+    moment: Moment,
+    stats: MapStats,
+    owned: list[frozenset[int]],
+) -> OperatorState:
+    keys = state.keys + sum(r.keys_added - r.keys_removed for r in records)
+    newest = max(stats.newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)
+    after = replace(
+        state,
+        keys=keys,
+        newest_us=None if newest == BEGINNING_US else newest,
+        watermark_us=None if moment.watermark_us == BEGINNING_US else moment.watermark_us,
+    )
+    for record, slices in zip(records, owned, strict=True):
+        after = after.replaced(slices, frozenset(record.replaced), record.run)
+    return after
+
+
+def _with_hash(frame: DataFrame, key: tuple[str, ...], rows: pa.Schema) -> DataFrame:
+    """The step's input with the hash of its key; zero has one hash, whatever its sign."""
+    kinds = {f.name: f.dataType for f in frame.schema}
+    columns: list[Column] = []
+    for name in key:
+        column = F.col(f"`{name}`")
+        if isinstance(kinds[name], DoubleType | FloatType):
+            column = F.when(column == 0, F.lit(0.0).cast(kinds[name])).otherwise(column)
+        columns.append(column)
+    return frame.select(F.xxhash64(*columns).alias(HASH), *[F.col(f"`{n}`") for n in rows.names])
+
+
+def _collect(job: DataFrame, step: str, description: str) -> list[CommitRecord]:
+    """Run a job; Spark returns the record of exactly one attempt for each partition."""
+    job.sparkSession.sparkContext.setJobDescription(description)
+    try:
+        found = job.collect()
+    except PySparkException as error:
+        raise explain(error, step) from error
+    except Exception as error:
+        raise StepFailed(step, "running its job", f"{type(error).__name__}: {error}") from error
+    return [CommitRecord.from_json(row.record) for row in found]

@@ -1,0 +1,34 @@
+"""The epoch reports of an app: a JSON-lines log in its checkpoint."""
+
+from springtide.blocks.store import Store
+from springtide.metrics.report import EpochReport
+
+DIRECTORY = "reports"
+CHUNK = 64
+"""Reports in one file; the last file is rewritten with each report, as object stores can't append."""
+
+
+class ReportLog:
+    """Appends reports; each file is named by its first epoch."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._lines: list[str] = []
+        self._first = 0
+
+    def append(self, report: EpochReport) -> None:
+        if not self._lines or len(self._lines) >= CHUNK:
+            self._lines, self._first = [], report.epoch
+        self._lines.append(report.to_json())
+        data = "".join(f"{line}\n" for line in self._lines).encode()
+        self.store.put(f"{DIRECTORY}/{self._first:09d}.jsonl", data)
+
+
+def last_reports(store: Store, count: int) -> list[EpochReport]:
+    """The last reports of an app, oldest first."""
+    lines: list[str] = []
+    for name in reversed(store.list(DIRECTORY)):
+        lines = store.get(f"{DIRECTORY}/{name}").decode().splitlines() + lines
+        if len(lines) >= count:
+            break
+    return [EpochReport.from_json(line) for line in lines[-count:]]

@@ -1,0 +1,160 @@
+"""A running app: started, watched, stopped."""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from springtide.blocks.claim import Claim, claim
+from springtide.blocks.record import AppRecord
+from springtide.blocks.store import Store, open_store
+from springtide.dataflow.builder import Dataflow
+from springtide.dataflow.errors import StepFailed
+from springtide.engine.bound import bind
+from springtide.engine.epoch import EpochRunner
+from springtide.engine.inputs import Inputs
+from springtide.engine.progress import Progress
+from springtide.engine.reports import ReportLog
+from springtide.engine.session import SessionConfig, make_session
+from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
+from springtide.engine.sparklog import align
+from springtide.engine.until import Until
+from springtide.engine.worker import Storage
+from springtide.ids import PlanVersion, WorkerId
+from springtide.metrics.report import EpochReport
+from springtide.plan.plan import even_plan
+
+EMBEDDED = WorkerId("driver")
+Listener = Callable[[EpochReport], None]
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How to run an app."""
+
+    checkpoint: str
+    """The durable store: a path or an fsspec URL."""
+    instances: int | None = None
+    """Instances of each keyed step; Spark's parallelism by default."""
+    trigger_s: float = 0.0
+    """The least time between the starts of two epochs."""
+    until: Until = field(default_factory=Until)
+    """When to stop by itself; never by default."""
+    local: str | None = None
+    """The workers' directory for blocks; a temporary one by default."""
+    session: SessionConfig = field(default_factory=SessionConfig)
+    """How to make a Spark session if none is given."""
+
+
+class Running:
+    """An app at work. Use `wait` to see it end, `stop` to end it after the epoch in flight."""
+
+    def __init__(self, dataflow: Dataflow, config: RunConfig, spark: SparkSession | None, listeners: list[Listener]) -> None:
+        self.config = config
+        self.listeners = listeners
+        self.reports: list[EpochReport] = []
+        self._done = threading.Event()
+        self._owned = spark is None
+        self._claim: Claim | None = None
+        store = open_store(_absolute(config.checkpoint))
+        self._spark = make_session(dataflow.name, config.session) if spark is None else spark
+        try:
+            self._runner, self._query = self._start(dataflow, store)
+        except BaseException:
+            self._close()
+            raise
+        self._started = time.monotonic()
+
+    def _start(self, dataflow: Dataflow, store: Store) -> tuple[EpochRunner, StreamingQuery]:
+        graph, spark, config = dataflow.graph(), self._spark, self.config
+        inputs = Inputs.open(spark, graph)
+        bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
+        # First the claim, then the record: a second driver and a changed app are refused before any write.
+        AppRecord(dataflow.name, dataflow.slices, bound.describe()).check(store)
+        self._claim = claim(store)
+        AppRecord(dataflow.name, dataflow.slices, bound.describe()).write(store)
+        self._log = ReportLog(store)
+        plan = even_plan(
+            tuple(bound.logics),
+            slices=dataflow.slices,
+            instances=config.instances or min(spark.sparkContext.defaultParallelism, dataflow.slices),
+            worker=EMBEDDED,
+            version=PlanVersion(1),
+        )
+        local = config.local or tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
+        runner = EpochRunner(
+            dataflow.name, bound, inputs, store, Storage(local, store.url), plan, self._claim.generation,
+            Progress(graph), self._on_report,
+        )  # fmt: skip
+        align(store, None if runner.head is None else runner.head.epoch)
+        writer = (
+            inputs.stream.writeStream.foreachBatch(runner)
+            .queryName(dataflow.name)
+            .option("checkpointLocation", f"{store.url}/{SPARK_LOG}")
+        )
+        if config.until.available:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(config.trigger_s * 1000)} milliseconds")
+        return runner, writer.start()
+
+    def _on_report(self, report: EpochReport) -> None:
+        self._log.append(report)
+        self.reports.append(report)
+        for listener in self.listeners:
+            listener(report)
+        if self.config.until.reached(self.reports):
+            self._done.set()
+
+    def wait(self, timeout_s: float | None = None) -> list[EpochReport]:
+        """Wait until the app ends by itself, then clean up; raises what made it fail.
+
+        With a timeout, TimeoutError if it still runs then.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._ended():
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"the app still runs after {timeout_s} s")
+        return self.stop()
+
+    def _ended(self) -> bool:
+        """Wait a moment; True if the query ended or the app reached its end."""
+        if self._done.wait(0.05) or not self._query.isActive:
+            return True
+        seconds = self.config.until.seconds
+        return seconds is not None and time.monotonic() - self._started >= seconds
+
+    def stop(self) -> list[EpochReport]:
+        """Finish the epoch in flight, stop the query, give the checkpoint back."""
+        self._runner.stop()
+        try:
+            self._query.stop()
+            failure = self._runner.failure or self._query.exception()
+        finally:
+            self._close()
+        if failure is not None:
+            raise failure if not isinstance(failure, PySparkException) else _named(failure)
+        return self.reports
+
+    def _close(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+        if self._owned:
+            self._spark.stop()
+
+
+def _named(failure: PySparkException) -> StepFailed:
+    text = str(failure).split("\n\nJVM")[0]
+    return StepFailed("app", "reading its sources", text.strip())
+
+
+def _absolute(checkpoint: str) -> str:
+    return checkpoint if "://" in checkpoint else str(Path(os.path.abspath(os.path.expanduser(checkpoint))))

@@ -1,0 +1,58 @@
+"""The Spark session: the user's own, or one that we make and stop."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from springtide.engine.java import find_java
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.shuffle.compress": "false",
+    "spark.python.worker.reuse": "true",
+}
+"""For sessions that we make; each can be overridden."""
+
+EPOCH_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
+}
+"""For the private session in which Spark runs our epochs; the user's own keeps its settings."""
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """How to make a session when the user gives none."""
+
+    master: str = field(default_factory=lambda: f"local[{os.cpu_count() or 1}]")
+    """Where Spark runs; embedded in this process by default."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings beside the defaults."""
+    log_level: str = "OFF"
+    """Spark's log on the terminal; errors reach the user as exceptions anyway."""
+
+
+def make_session(app: str, config: SessionConfig) -> SparkSession:
+    """Start Spark with a Java that it accepts, and with workers that run this very Python."""
+    os.environ["JAVA_HOME"] = str(find_java())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(config.master).appName(app)
+    for key, value in {**DEFAULTS, **config.settings}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel(config.log_level)
+    return spark
+
+
+def prepare_epoch_session(spark: SparkSession) -> None:
+    """Settings that our jobs rely on: partitions stay as planned, and batches are large."""
+    for key, value in EPOCH_SETTINGS.items():
+        spark.conf.set(key, value)

@@ -1,0 +1,39 @@
+"""When an app ends by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from springtide.metrics.report import EpochReport
+
+
+@dataclass(frozen=True)
+class Until:
+    """Any of these ends the app; with none it runs until it is stopped."""
+
+    available: bool = False
+    """All that the sources have now is done."""
+    epochs: int | None = None
+    rows: int | None = None
+    """Rows taken from the sources by this run."""
+    seconds: float | None = None
+
+    def reached(self, reports: Sequence[EpochReport]) -> bool:
+        """Whether the epochs so far are enough."""
+        if self.epochs is not None and len(reports) >= self.epochs:
+            return True
+        return self.rows is not None and sum(r.rows_in for r in reports) >= self.rows
+
+    @classmethod
+    def parse(cls, text: str) -> "Until":
+        """From `available`, `epochs=10`, `rows=100000` or `seconds=30`."""
+        name, _, number = text.partition("=")
+        try:
+            if name == "available" and not number:
+                return cls(available=True)
+            if name in ("epochs", "rows"):
+                return cls(**{name: int(number)})
+            if name == "seconds":
+                return cls(seconds=float(number))
+        except ValueError:
+            pass
+        raise ValueError(f"{text!r}: expected available, epochs=N, rows=N or seconds=N")

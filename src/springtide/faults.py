@@ -1,0 +1,81 @@
+"""Failpoints: named places where a test makes the process die or an operation fail.
+
+Nothing happens unless the environment variable `SPRINGTIDE_FAILPOINTS` arms a point. Its form is
+`point=action[@epoch]`, separated by commas, for example `manifest.before=kill@3,block.put=oserror`.
+
+Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error before the operation,
+`late-oserror` raises it after the operation took effect (a call that timed out but landed), and
+`once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
+"""
+
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+POINTS = {
+    "epoch.start": "the driver has been handed an epoch and has done nothing yet",
+    "block.put": "a worker writes a block to the durable store",
+    "block.written": "a worker has written its blocks; the driver does not know yet",
+    "records.collected": "the driver holds all commit records and has not written the manifest",
+    "manifest.put": "the driver writes the manifest",
+    "manifest.after": "the manifest is committed; nothing is published",
+    "publish.before": "a sink is about to publish the epoch",
+    "publish.part": "a sink has written some of the epoch",
+    "publish.after": "every sink has published; Spark has not logged the epoch",
+    "gc.delete": "garbage collection is about to delete blocks",
+    "claim.put": "a driver claims the checkpoint",
+}
+"""Every failpoint, with what has happened when it fires."""
+
+ENVIRONMENT = "SPRINGTIDE_FAILPOINTS"
+MARKERS = "SPRINGTIDE_FAILPOINT_DIR"
+
+
+def _armed(point: str, epoch: int | None) -> str | None:
+    spec = os.environ.get(ENVIRONMENT)
+    if not spec:
+        return None
+    for item in spec.split(","):
+        name, _, action = item.partition("=")
+        action, _, when = action.partition("@")
+        if name == point and (not when or (epoch is not None and int(when) == epoch)):
+            return action
+    return None
+
+
+def fire(point: str, epoch: int | None = None) -> None:
+    """Do what the environment asks for at `point`; normally nothing."""
+    action = _armed(point, epoch)
+    if action is None or action == "late-oserror":
+        return
+    if action == "kill":
+        _mark(point)
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action == "oserror":
+        raise OSError(errno.ENOSPC, f"failpoint {point}: no space left on device")
+    elif action == "once" and _mark(point):
+        raise RuntimeError(f"failpoint {point}")
+
+
+@contextmanager
+def around(point: str, epoch: int | None = None) -> Iterator[None]:
+    """Fire before the block, and for `late-oserror` after it has taken effect."""
+    fire(point, epoch)
+    yield
+    if _armed(point, epoch) == "late-oserror" and _mark(point):
+        raise OSError(errno.ETIMEDOUT, f"failpoint {point}: timed out")
+
+
+def _mark(point: str) -> bool:
+    """Leave a marker that the point fired; False if it was there already."""
+    directory = os.environ.get(MARKERS)
+    if directory is None:
+        return True
+    try:
+        Path(directory, point).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

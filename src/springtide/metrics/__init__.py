@@ -1,0 +1,1 @@
+"""What is measured: the epoch report and its parts."""

@@ -1,0 +1,99 @@
+"""The epoch report: what one epoch did, how long each part took, and what it left behind.
+
+Times are seconds, sizes bytes, ratios 0 to 1. *Useful* time is what an instance spends on its rows:
+deserialising them, processing them, serialising the result. *Idle* time is waiting for input.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class InstanceReport:
+    """One instance of one operator in one epoch, measured where it ran."""
+
+    instance: int
+    rows_in: int = 0
+    """Rows that reached the instance, after rows of equal key were combined."""
+    rows_out: int = 0
+    idle_s: float = 0.0
+    deserialise_s: float = 0.0
+    process_s: float = 0.0
+    serialise_s: float = 0.0
+    cpu_s: float = 0.0
+    resident_bytes: int = 0
+
+    @property
+    def useful_s(self) -> float:
+        return self.deserialise_s + self.process_s + self.serialise_s
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """One operator in one epoch."""
+
+    step: str
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    malformed_rows: int = 0
+    map_busy_s: float = 0.0
+    """Time spent where rows were read, preparing them for the shuffle."""
+    state_rows: int = 0
+    state_bytes: int = 0
+    runs: int = 0
+    watermark_us: int | None = None
+    job_s: float = 0.0
+    instances: tuple[InstanceReport, ...] = ()
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Where an epoch's time went, on the driver's clock."""
+
+    plan_s: float = 0.0
+    compute_s: float = 0.0
+    commit_s: float = 0.0
+    publish_s: float = 0.0
+    collect_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        return self.plan_s + self.compute_s + self.commit_s + self.publish_s + self.collect_s
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """One epoch."""
+
+    app: str
+    epoch: int
+    ended_at: float
+    """Seconds since the Unix epoch."""
+    plan: int
+    replayed: bool
+    """Committed by an earlier driver; only published again."""
+    rows_in: int
+    """Rows taken from the sources, where they can tell, else rows into the first operators."""
+    rows_out: int
+    lag_rows: int | None
+    """Rows due and not yet taken from the sources; None if the sources can't tell."""
+    latency_s: float | None
+    """From the time the epoch's newest row was due to its publication; None if not known."""
+    dead_letters: int
+    phases: Phases
+    operators: tuple[OperatorReport, ...] = field(default=())
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> "EpochReport":
+        fields: dict[str, Any] = json.loads(line)
+        fields["phases"] = Phases(**fields["phases"])
+        fields["operators"] = tuple(
+            OperatorReport(**{**o, "instances": tuple(InstanceReport(**i) for i in o["instances"])})
+            for o in fields["operators"]
+        )
+        return cls(**fields)

@@ -1,0 +1,1 @@
+"""The plan: who does what, as an immutable, versioned value."""

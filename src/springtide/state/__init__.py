@@ -1,0 +1,1 @@
+"""Keyed state: slices, runs, chains, and what operators do with them."""

@@ -1,0 +1,55 @@
+"""How many different non-null values a column has, exactly.
+
+The values themselves are the state: a key with many different values has a large state, rewritten
+whenever that key changes. For such data, key by the value as well and count.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springtide.state.aggregates.base import (
+    Starts, flatten, lengths, require, segment_lists, sort_within,
+)  # fmt: skip
+from springtide.state.keys import canonical, same
+
+
+@dataclass(frozen=True)
+class Distinct:
+    column: str
+
+    def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
+        require(
+            kind is not None and not pa.types.is_nested(kind),
+            "distinct", self.column, kind, "numbers, strings, binary or times",
+        )  # fmt: skip
+        return [pa.list_(kind)]
+
+    def result(self, kind: pa.DataType | None) -> pa.DataType:
+        self.accumulator(kind)
+        return pa.int64()
+
+    def partial(self, values: pa.Array | None, rows: int, starts: Starts) -> list[pa.Array]:
+        assert values is not None
+        groups = np.repeat(np.arange(len(starts)), lengths(starts, rows))
+        return [self._unique(canonical(values), groups, len(starts))]
+
+    def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
+        values, groups = flatten(parts[0], starts)
+        return [self._unique(values, groups, len(starts))]
+
+    def _unique(self, values: pa.Array, groups: Starts, keys: int) -> pa.Array:
+        valid = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
+        values, groups = values.take(pa.array(valid)), groups[valid]
+        order = sort_within(values, groups, descending=False)
+        ordered, sorted_values = groups[order], values.take(pa.array(order))
+        fresh = np.ones(len(order), np.bool_)
+        if len(order) > 1:
+            repeated = same([sorted_values[1:]], [sorted_values[:-1]])
+            fresh[1:] = (ordered[1:] != ordered[:-1]) | ~repeated
+        return segment_lists(values, order[fresh], ordered[fresh], keys)
+
+    def finish(self, parts: list[pa.Array]) -> pa.Array:
+        return pc.list_value_length(parts[0]).cast(pa.int64())

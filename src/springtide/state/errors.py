@@ -1,0 +1,26 @@
+"""What can go wrong with keys, state and the functions that users give."""
+
+
+class UnsupportedKey(TypeError):
+    """A key column of a type whose equality is not defined here."""
+
+    def __init__(self, column: str, kind: str) -> None:
+        super().__init__(column, kind)
+        self.column, self.kind = column, kind
+
+    def __str__(self) -> str:
+        return (
+            f"column {self.column!r} has type {self.kind} and can't be a key: "
+            "use booleans, numbers, strings, binary, dates or timestamps"
+        )
+
+
+class BadUpdate(ValueError):
+    """A reducer returned something that does not fit what it declared."""
+
+    def __init__(self, what: str, expected: str, got: str) -> None:
+        super().__init__(what, expected, got)
+        self.what, self.expected, self.got = what, expected, got
+
+    def __str__(self) -> str:
+        return f"the reducer's {self.what}: expected {self.expected}, got {self.got}"

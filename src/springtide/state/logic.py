@@ -1,0 +1,140 @@
+"""What a keyed operator does with one epoch: pure, columnar, without Spark.
+
+Each row goes through two functions. `arrive` runs where rows are read: it may drop late rows,
+assign windows and combine rows of equal key, so that less is shuffled. `update` runs where the
+state is: it gets the epoch's rows of each key beside the state that the key had.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from springtide.state.group import group
+from springtide.state.keys import Indices, canonical
+from springtide.state.layout import KEY, POSITION, Layout, one_array
+from springtide.state.position import Positions
+
+VALUE = "v."
+BEGINNING_US = -(1 << 62)
+"""Before every event time: the watermark of an operator that has seen nothing."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where event time stands when an epoch starts; the same for all instances, and on replay."""
+
+    watermark_us: int = BEGINNING_US
+    previous_watermark_us: int = BEGINNING_US
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Rows on their way to their instance, sorted by position, and what was seen on the way."""
+
+    rows: pa.Table
+    rows_in: int = 0
+    late_rows: int = 0
+    malformed_rows: int = 0
+    newest_us: int = BEGINNING_US
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The epoch's rows of an instance, key by key, beside what was known of each key.
+
+    `rows` are sorted so that key number i has rows `starts[i]` up to the next start. `state` has
+    one row a key, in the same order; it is null where `known` is false.
+    """
+
+    keys: pa.Table
+    rows: pa.Table
+    starts: Indices
+    state: pa.Table
+    known: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def group_of_row(self) -> Indices:
+        """For each row, the number of its key."""
+        sizes = np.diff(np.append(self.starts, self.rows.num_rows))
+        return np.repeat(np.arange(len(self.starts)), sizes)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What an update makes of its groups: one state row a key, and the operator's output rows."""
+
+    state: pa.Table
+    output: pa.Table
+    keep: npt.NDArray[np.bool_] | None = None
+    """False where the key is to be forgotten; None keeps all."""
+    write: npt.NDArray[np.bool_] | None = None
+    """False where the key's state is as it was; None writes all."""
+    expires_us: npt.NDArray[np.int64] | None = field(default=None)
+
+
+class Logic(Protocol):
+    """A keyed operator's behaviour, bound to the columns it gets."""
+
+    @property
+    def layout(self) -> Layout:
+        """How its state is stored."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The input columns it needs beside the key."""
+
+    @property
+    def late_us(self) -> int | None:
+        """How far the watermark trails the newest event time; None if it has no event time."""
+
+    @property
+    def output(self) -> pa.Schema:
+        """Its output rows."""
+
+    def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
+        """Prepare rows where they are read."""
+
+    def update(self, groups: Groups, moment: Moment) -> Changes:
+        """Fold an epoch's rows into the state."""
+
+    def close(self, state: pa.Table) -> pa.Table:
+        """The output for keys whose time is over; `state` is in the layout's columns."""
+
+
+def sorted_rows(positions: Positions, keys: list[pa.Array], rows: pa.Table, layout: Layout) -> pa.Table:
+    """Rows as they travel, in order of position."""
+    order = pa.array(np.argsort(positions))
+    columns = {POSITION: pa.array(positions).take(order)}
+    columns |= {KEY + n: k.take(order) for n, k in zip(layout.key.names, keys, strict=True)}
+    columns |= {VALUE + n: one_array(rows.column(n)).take(order) for n in rows.column_names}
+    return pa.table(columns)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Rows grouped by key, and the values of one column in that order."""
+
+    positions: Positions
+    keys: list[pa.Array]
+    starts: Indices
+    order: pa.Array
+
+    @classmethod
+    def of(cls, positions: Positions, keys: list[pa.Array], *, presorted: bool = False) -> "Segment":
+        grouping = group(positions, keys, presorted=presorted)
+        firsts = pa.array(grouping.firsts)
+        return cls(positions[grouping.firsts], [k.take(firsts) for k in keys], grouping.starts, pa.array(grouping.order))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def canonical_keys(rows: pa.Table, names: tuple[str, ...]) -> list[pa.Array]:
+    """The key columns of incoming rows, each with one representation a value."""
+    return [canonical(rows.column(name)) for name in names]

@@ -1,0 +1,114 @@
+"""One epoch of one instance: look up, update, let go what is over, and fold into the chain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from springtide.state.chain import Chain
+from springtide.state.layout import DEAD, EXPIRES, KEY, POSITION, STATE, Layout, one_array
+from springtide.state.logic import VALUE, Changes, Groups, Logic, Moment, Segment
+from springtide.state.run import Run
+
+
+@dataclass(frozen=True)
+class Updated:
+    """The new run (None if nothing changed), the runs it replaces, the output, and the balance."""
+
+    run: pa.Table | None
+    replaced: tuple[Run, ...]
+    output: pa.Table
+    keys_added: int
+    keys_removed: int
+
+
+def update(logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment) -> Updated:
+    """Merge an epoch's arrivals into an instance's state."""
+    layout = logic.layout
+    changed, output, added, removed = _apply(logic, chain, arrivals, moment)
+    if layout.expires and moment.watermark_us > moment.previous_watermark_us:
+        over = chain.expired(moment.previous_watermark_us, moment.watermark_us)
+        if changed.num_rows and over.num_rows:
+            over = _without(over, changed, layout)
+        if over.num_rows:
+            output = pa.concat_tables([output, logic.close(over)])
+            changed = _in_order([changed, _tombstones(over)])
+            removed += over.num_rows
+    if not changed.num_rows:
+        return Updated(None, (), output, 0, 0)
+    run, replaced = chain.fold(changed)
+    return Updated(run, replaced, output, added, removed)
+
+
+def _apply(
+    logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment
+) -> tuple[pa.Table, pa.Table, int, int]:
+    """The changed state rows by position, the output, and the numbers of keys added and removed."""
+    layout = logic.layout
+    arrivals = [rows for rows in arrivals if rows.num_rows]
+    if not arrivals:
+        return layout.schema.empty_table(), logic.output.empty_table(), 0, 0
+    rows = pa.concat_tables(arrivals).combine_chunks()
+    segment = Segment.of(rows.column(POSITION).to_numpy(), layout.keys_of(rows), presorted=True)
+    groups = _groups(logic, chain, rows.take(segment.order), segment, moment)
+    changes = logic.update(groups, moment)
+    keep = np.ones(len(groups), np.bool_) if changes.keep is None else changes.keep
+    # A key that was never stored and is not kept leaves no trace, not even a tombstone.
+    write = keep | groups.known if changes.write is None else changes.write
+    changed = _state_rows(layout, segment, changes, ~keep)
+    if not write.all():
+        changed = changed.take(pa.array(np.flatnonzero(write)))
+    added = int((write & keep & ~groups.known).sum())
+    removed = int((~keep & groups.known).sum())
+    return changed, changes.output, added, removed
+
+
+def _groups(logic: Logic, chain: Chain, rows: pa.Table, segment: Segment, moment: Moment) -> Groups:
+    layout = logic.layout
+    found = chain.find(segment.positions, segment.keys)
+    old, known = chain.take(found), found.known
+    if layout.expires:
+        # What is over counts as forgotten, even if its tombstone is written only now.
+        current = old.column(EXPIRES).to_numpy() > moment.watermark_us
+        known = known.copy()
+        known[np.flatnonzero(found.known)[~current]] = False
+        old = old.take(pa.array(np.flatnonzero(current)))
+    index = np.cumsum(known) - 1
+    picks = pa.array(index, mask=~known)
+    state = pa.table(
+        {n: one_array(old.column(STATE + n)).take(picks) for n in layout.state.names}, schema=layout.state
+    )
+    names = {KEY + n: n for n in layout.key.names}
+    names |= {n: n.removeprefix(VALUE) for n in rows.column_names if n.startswith(VALUE)}
+    plain = rows.select(list(names)).rename_columns(list(names.values()))
+    keys = pa.table(dict(zip(layout.key.names, segment.keys, strict=True)), schema=layout.key)
+    return Groups(keys, plain, segment.starts, state, known)
+
+
+def _state_rows(layout: Layout, segment: Segment, changes: Changes, dead: np.ndarray) -> pa.Table:
+    columns = {POSITION: pa.array(segment.positions)}
+    if layout.expires:
+        columns[EXPIRES] = pa.array(changes.expires_us, pa.int64())
+    if layout.has_tombstones:
+        columns[DEAD] = pa.array(dead)
+    columns |= {KEY + n: k for n, k in zip(layout.key.names, segment.keys, strict=True)}
+    columns |= {STATE + n: changes.state.column(n) for n in layout.state.names}
+    return pa.table(columns, schema=layout.schema)
+
+
+def _tombstones(rows: pa.Table) -> pa.Table:
+    at = rows.column_names.index(DEAD)
+    return rows.set_column(at, rows.schema.field(DEAD), pa.array(np.ones(rows.num_rows, np.bool_)))
+
+
+def _without(rows: pa.Table, others: pa.Table, layout: Layout) -> pa.Table:
+    """The rows whose key is not among the others."""
+    run = Run(rows, layout, 1)
+    taken = Chain([Run(others, layout, 1)], layout).find(run.positions, run.keys).run >= 0
+    return rows.take(pa.array(np.flatnonzero(~taken)))
+
+
+def _in_order(tables: list[pa.Table]) -> pa.Table:
+    rows = pa.concat_tables([t for t in tables if t.num_rows]).combine_chunks()
+    return rows.take(pa.array(np.argsort(rows.column(POSITION).to_numpy(), kind="stable")))

@@ -1,0 +1,68 @@
+"""Event-time windows: which ones a row belongs to, and when they are over."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from springtide.state.keys import Indices
+from springtide.state.position import Positions, slice_bits
+
+WINDOW_START = "window_start"
+WINDOW_END = "window_end"
+FINAL = "final"
+TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows of `size_us`, one every `slide_us`, aligned to the Unix epoch.
+
+    A window is over when the newest event time seen is `late_us` past its end.
+    """
+
+    column: str
+    size_us: int
+    slide_us: int
+    late_us: int
+
+    def __post_init__(self) -> None:
+        if self.size_us <= 0 or self.slide_us <= 0 or self.late_us < 0:
+            raise ValueError(
+                f"window over {self.column!r}: size and slide must be positive and late not negative, "
+                f"got size={self.size_us} µs, slide={self.slide_us} µs, late={self.late_us} µs"
+            )
+        if self.slide_us > self.size_us:
+            raise ValueError(
+                f"window over {self.column!r}: a slide longer than the size would drop rows between windows; "
+                f"got size={self.size_us} µs, slide={self.slide_us} µs"
+            )
+
+    def assign(self, event_us: npt.NDArray[np.int64]) -> tuple[Indices, npt.NDArray[np.int64]]:
+        """For every (row, window) pair: the row's number and the window's start."""
+        last = event_us - event_us % self.slide_us
+        copies = -(-self.size_us // self.slide_us)
+        starts = (last[:, None] - np.arange(copies) * self.slide_us).ravel()
+        rows = np.repeat(np.arange(len(event_us)), copies)
+        inside = starts + self.size_us > event_us[rows]
+        return rows[inside], starts[inside]
+
+
+def event_times(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Microseconds since the Unix epoch, and which rows have a time at all."""
+    array = column.combine_chunks().cast(pa.timestamp("us", getattr(column.type, "tz", None)))
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False), valid
+
+
+def spread(positions: Positions, starts_us: npt.NDArray[np.int64], slices: int) -> Positions:
+    """Positions of (key, window) pairs: in the key's own slice, and apart from each other."""
+    bits = slice_bits(slices)
+    mixed = starts_us.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    within = np.uint64((1 << (64 - bits)) - 1)
+    return (positions & ~within) | ((positions ^ mixed) & within)

@@ -1,0 +1,207 @@
+"""A keyed operator without Spark: rows in, instances that own slices, runs that pass through bytes."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from springtide.blocks.block import decode, encode
+from springtide.state.chain import Chain
+from springtide.state.layout import KEY, POSITION, STATE
+from springtide.state.logic import BEGINNING_US, Logic, Moment, canonical_keys
+from springtide.state.position import positions, slice_of, slice_starts
+from springtide.state.run import Run, merge
+from springtide.state.update import update
+
+Row = dict[str, Any]
+Canon = tuple[Any, ...]
+Hash = Callable[[Canon], int]
+
+
+def canon(value: Any) -> Any:
+    """A value as the store compares it: NaN equals NaN, and -0.0 equals 0.0."""
+    if isinstance(value, float):
+        return "NaN!" if math.isnan(value) else value + 0.0
+    return value
+
+
+def canon_row(row: Mapping[str, Any], names: Iterable[str] | None = None) -> Canon:
+    return tuple(canon(row[n]) for n in (row if names is None else names))
+
+
+def multiset(rows: Iterable[Mapping[str, Any]]) -> "Counter[tuple[tuple[str, Any], ...]]":
+    """Rows for comparison, with their number: distinct() would hide duplicates."""
+    return Counter(tuple(sorted((n, _frozen(v)) for n, v in row.items())) for row in rows)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else canon(value)
+
+
+def good_hash(key: Canon) -> int:
+    digest = hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def length_hash(key: Canon) -> int:
+    """Three values only: nearly all keys collide."""
+    return len(repr(key)) % 3
+
+
+def same_hash(key: Canon) -> int:
+    """All keys collide, in the last slice."""
+    return -1
+
+
+HASHES: dict[str, Hash] = {"good": good_hash, "length": length_hash, "same": same_hash}
+
+
+@dataclass
+class Held:
+    """A run as a manifest names it: its bytes, and the slices it still counts for."""
+
+    name: str
+    data: pa.Buffer
+    slices: set[int]
+    expires_us: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    output: list[Row]
+    late_rows: int
+    malformed_rows: int
+    rewritten: int
+    """Rows in the runs that were written."""
+
+
+@dataclass
+class Farm:
+    """The driver's and the workers' share of an epoch, as the engine does it."""
+
+    logic: Logic
+    rows: pa.Schema
+    hash_of: Hash = good_hash
+    slices: int = 8
+    owner: list[int] = field(default_factory=list)
+    """The instance of each slice."""
+    runs: list[Held] = field(default_factory=list)
+    keys: int = 0
+    newest_us: int = BEGINNING_US
+    moment: Moment = field(default_factory=Moment)
+    epochs: int = 0
+
+    def __post_init__(self) -> None:
+        self.owner = self.owner or [0] * self.slices
+
+    @property
+    def key_names(self) -> list[str]:
+        """The user's key columns: those of the layout that are columns of the rows."""
+        return [n for n in self.logic.layout.key.names if n in self.rows.names]
+
+    def epoch(self, *arrivals: Sequence[Mapping[str, Any]]) -> EpochResult:
+        """One epoch, each arrival a partition of its rows."""
+        arrived = [self._arrive(rows) for rows in arrivals if rows]
+        parcels = [a.rows for a in arrived]
+        before = list(self.runs)
+        output: list[Row] = []
+        rewritten = 0
+        for instance in sorted(set(self.owner)):
+            mine = {s for s, o in enumerate(self.owner) if o == instance}
+            chain = self.chain(mine, before)
+            updated = update(self.logic, chain, [self._share(p, mine) for p in parcels], self.moment)
+            assert updated.output.schema == self.logic.output
+            output += updated.output.to_pylist()
+            self.keys += updated.keys_added - updated.keys_removed
+            for run in updated.replaced:
+                next(h for h in self.runs if h.name == run.name).slices -= mine
+            if updated.run is not None and updated.run.num_rows:
+                rewritten += updated.run.num_rows
+                self.runs.append(self._hold(updated.run, f"{self.epochs}.{instance}", mine))
+        self.runs = [h for h in self.runs if h.slices]
+        self.epochs += 1
+        self.advance(max([self.newest_us, *(a.newest_us for a in arrived)]))
+        return EpochResult(
+            output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten
+        )
+
+    def advance(self, newest_us: int) -> None:
+        """Move event time on, as the driver does between two epochs."""
+        self.newest_us = newest_us
+        watermark = self.moment.watermark_us
+        if self.logic.late_us is not None and newest_us > BEGINNING_US:
+            watermark = max(watermark, newest_us - self.logic.late_us)
+        self.moment = Moment(watermark, self.moment.watermark_us)
+
+    def chain(self, mine: set[int], runs: Sequence[Held] | None = None) -> Chain:
+        return Chain(
+            [self._run(h, mine) for h in (self.runs if runs is None else runs) if h.slices & mine],
+            self.logic.layout,
+        )
+
+    def stored(self) -> list[Row]:
+        """Every key that the store holds, with its state, slice by slice."""
+        names = [*(KEY + n for n in self.logic.layout.key.names), *(STATE + n for n in self.logic.layout.state.names)]
+        found: list[Row] = []
+        for instance in sorted(set(self.owner)):
+            chain = self.chain({s for s, o in enumerate(self.owner) if o == instance})
+            if chain.runs:
+                found += merge(chain.runs, whole=True).select(names).to_pylist()
+        return [{n.partition(".")[2]: v for n, v in row.items()} for row in found]
+
+    def look_up(self, rows: Sequence[Mapping[str, Any]]) -> list[Row | None]:
+        """The state of the keys of these rows, each through its owner's chain."""
+        keys = canonical_keys(pa.Table.from_pylist([dict(r) for r in rows], schema=self.rows), tuple(self.key_names))
+        where = self._positions(rows)
+        result: list[Row | None] = []
+        for i, slice_ in enumerate(slice_of(where, self.slices)):
+            mine = {s for s, o in enumerate(self.owner) if o == self.owner[slice_]}
+            chain = self.chain(mine)
+            found = chain.find(where[i : i + 1], [k[i : i + 1] for k in keys])
+            taken = chain.take(found).to_pylist()
+            state = {n.removeprefix(STATE): v for n, v in taken[0].items() if n.startswith(STATE)} if taken else None
+            result.append(state)
+        return result
+
+    def _positions(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        hashes = [self.hash_of(canon_row(r, self.key_names)) for r in rows]
+        return positions(np.array(hashes, np.int64), self.slices)
+
+    def _arrive(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        table = pa.Table.from_pylist([dict(r) for r in rows], schema=self.rows)
+        keys = canonical_keys(table, tuple(self.key_names))
+        arrival = self.logic.arrive(
+            self._positions(rows), keys, table.select(list(self.logic.columns)), self.moment
+        )
+        assert arrival.rows_in == len(rows)
+        where = arrival.rows.column(POSITION).to_numpy()
+        assert (where[1:] >= where[:-1]).all(), "rows travel sorted by position"
+        return arrival
+
+    def _share(self, rows: pa.Table, mine: set[int]) -> pa.Table:
+        starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
+        arcs = [rows.slice(starts[s], starts[s + 1] - starts[s]) for s in sorted(mine)]
+        return pa.concat_tables(arcs)
+
+    def _run(self, held: Held, mine: set[int]) -> Run:
+        live = np.zeros(self.slices, np.bool_)
+        live[sorted(held.slices & mine)] = True
+        return Run(
+            decode(held.data), self.logic.layout, self.slices, held.name, None if live.all() else live,
+            expires_us=held.expires_us,
+        )  # fmt: skip
+
+    def _hold(self, rows: pa.Table, name: str, mine: set[int]) -> Held:
+        assert rows.schema == self.logic.layout.schema
+        where = rows.column(POSITION).to_numpy()
+        assert (where[1:] >= where[:-1]).all(), "a run is sorted by position"
+        expires = None
+        if self.logic.layout.expires:
+            values = rows.column("$expires_us").to_numpy()
+            expires = (int(values.min()), int(values.max()))
+        return Held(name, encode(rows), set(mine), expires)
