@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from springtide.blocks.block import decode, encode
+from springtide.blocks.block import BlockRef, checksum, decode, encode, format_slices, parse_slices
+from springtide.blocks.manifest import OperatorState
+from springtide.ids import Epoch
 from springtide.state.chain import Chain
-from springtide.state.layout import KEY, POSITION, STATE
+from springtide.state.layout import EXPIRES, KEY, POSITION, STATE
 from springtide.state.logic import BEGINNING_US, Logic, Moment, canonical_keys
 from springtide.state.position import positions, slice_of, slice_starts
 from springtide.state.run import Run, merge
@@ -61,16 +63,6 @@ def same_hash(key: Canon) -> int:
 HASHES: dict[str, Hash] = {"good": good_hash, "length": length_hash, "same": same_hash}
 
 
-@dataclass
-class Held:
-    """A run as a manifest names it: its bytes, and the slices it still counts for."""
-
-    name: str
-    data: pa.Buffer
-    slices: set[int]
-    expires_us: tuple[int, int] | None = None
-
-
 @dataclass(frozen=True)
 class EpochResult:
     output: list[Row]
@@ -90,7 +82,9 @@ class Farm:
     slices: int = 8
     owner: list[int] = field(default_factory=list)
     """The instance of each slice."""
-    runs: list[Held] = field(default_factory=list)
+    state: OperatorState = field(default_factory=OperatorState)
+    """The runs, as a manifest names them."""
+    blocks: dict[str, pa.Buffer] = field(default_factory=dict)
     keys: int = 0
     newest_us: int = BEGINNING_US
     moment: Moment = field(default_factory=Moment)
@@ -108,22 +102,21 @@ class Farm:
         """One epoch, each arrival a partition of its rows."""
         arrived = [self._arrive(rows) for rows in arrivals if rows]
         parcels = [a.rows for a in arrived]
-        before = list(self.runs)
+        before = self.state
         output: list[Row] = []
         rewritten = 0
         for instance in sorted(set(self.owner)):
-            mine = {s for s, o in enumerate(self.owner) if o == instance}
-            chain = self.chain(mine, before)
+            mine = frozenset(s for s, o in enumerate(self.owner) if o == instance)
+            chain = self._chain(mine, before)
             updated = update(self.logic, chain, [self._share(p, mine) for p in parcels], self.moment)
             assert updated.output.schema == self.logic.output
             output += updated.output.to_pylist()
             self.keys += updated.keys_added - updated.keys_removed
-            for run in updated.replaced:
-                next(h for h in self.runs if h.name == run.name).slices -= mine
+            new = None
             if updated.run is not None and updated.run.num_rows:
                 rewritten += updated.run.num_rows
-                self.runs.append(self._hold(updated.run, f"{self.epochs}.{instance}", mine))
-        self.runs = [h for h in self.runs if h.slices]
+                new = self._write(updated.run, f"{self.epochs}.{instance}", mine)
+            self.state = self.state.replaced(mine, frozenset(r.name for r in updated.replaced), new)
         self.epochs += 1
         self.advance(max([self.newest_us, *(a.newest_us for a in arrived)]))
         return EpochResult(
@@ -138,18 +131,23 @@ class Farm:
             watermark = max(watermark, newest_us - self.logic.late_us)
         self.moment = Moment(watermark, self.moment.watermark_us)
 
-    def chain(self, mine: set[int], runs: Sequence[Held] | None = None) -> Chain:
-        return Chain(
-            [self._run(h, mine) for h in (self.runs if runs is None else runs) if h.slices & mine],
-            self.logic.layout,
-        )
+    @property
+    def runs(self) -> tuple[BlockRef, ...]:
+        return self.state.runs
+
+    def chain_of(self, instance: int) -> Chain:
+        return self._chain(frozenset(s for s, o in enumerate(self.owner) if o == instance), self.state)
+
+    def _chain(self, mine: frozenset[int], state: OperatorState) -> Chain:
+        concerned = [ref for ref in state.runs if parse_slices(ref.slices) & mine]
+        return Chain([self._open(ref, mine) for ref in concerned], self.logic.layout)
 
     def stored(self) -> list[Row]:
         """Every key that the store holds, with its state, slice by slice."""
         names = [*(KEY + n for n in self.logic.layout.key.names), *(STATE + n for n in self.logic.layout.state.names)]
         found: list[Row] = []
         for instance in sorted(set(self.owner)):
-            chain = self.chain({s for s, o in enumerate(self.owner) if o == instance})
+            chain = self.chain_of(instance)
             if chain.runs:
                 found += merge(chain.runs, whole=True).select(names).to_pylist()
         return [{n.partition(".")[2]: v for n, v in row.items()} for row in found]
@@ -160,8 +158,7 @@ class Farm:
         where = self._positions(rows)
         result: list[Row | None] = []
         for i, slice_ in enumerate(slice_of(where, self.slices)):
-            mine = {s for s, o in enumerate(self.owner) if o == self.owner[slice_]}
-            chain = self.chain(mine)
+            chain = self.chain_of(self.owner[slice_])
             found = chain.find(where[i : i + 1], [k[i : i + 1] for k in keys])
             taken = chain.take(found).to_pylist()
             state = {n.removeprefix(STATE): v for n, v in taken[0].items() if n.startswith(STATE)} if taken else None
@@ -183,25 +180,29 @@ class Farm:
         assert (where[1:] >= where[:-1]).all(), "rows travel sorted by position"
         return arrival
 
-    def _share(self, rows: pa.Table, mine: set[int]) -> pa.Table:
+    def _share(self, rows: pa.Table, mine: frozenset[int]) -> pa.Table:
         starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
         arcs = [rows.slice(starts[s], starts[s + 1] - starts[s]) for s in sorted(mine)]
         return pa.concat_tables(arcs)
 
-    def _run(self, held: Held, mine: set[int]) -> Run:
-        live = np.zeros(self.slices, np.bool_)
-        live[sorted(held.slices & mine)] = True
-        return Run(
-            decode(held.data), self.logic.layout, self.slices, held.name, None if live.all() else live,
-            expires_us=held.expires_us,
-        )  # fmt: skip
+    def _open(self, ref: BlockRef, mine: frozenset[int]) -> Run:
+        counted = parse_slices(ref.slices)
+        live = None
+        if ref.partial or not counted <= mine:
+            live = np.zeros(self.slices, np.bool_)
+            live[sorted(counted & mine)] = True
+        rows = decode(self.blocks[ref.name])
+        return Run(rows, self.logic.layout, self.slices, ref.name, live, expires_us=ref.expires_us)
 
-    def _hold(self, rows: pa.Table, name: str, mine: set[int]) -> Held:
+    def _write(self, rows: pa.Table, name: str, mine: frozenset[int]) -> BlockRef:
         assert rows.schema == self.logic.layout.schema
         where = rows.column(POSITION).to_numpy()
         assert (where[1:] >= where[:-1]).all(), "a run is sorted by position"
         expires = None
         if self.logic.layout.expires:
-            values = rows.column("$expires_us").to_numpy()
+            values = rows.column(EXPIRES).to_numpy()
             expires = (int(values.min()), int(values.max()))
-        return Held(name, encode(rows), set(mine), expires)
+        data = self.blocks[name] = encode(rows)
+        return BlockRef(
+            name, "step", Epoch(self.epochs), rows.num_rows, data.size, checksum(data), format_slices(mine), expires
+        )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from springtide.ids import Epoch, InstanceId
+from springtide.ids import Epoch, InstanceId, SliceId
 
 RUN = "run"
 OUTPUT = "output"
@@ -33,7 +33,7 @@ class BlockRef:
     partial: bool = False
     """It also holds rows of slices that it no longer counts for."""
 
-    def without(self, slices: frozenset[int]) -> "BlockRef | None":
+    def without(self, slices: frozenset[SliceId]) -> "BlockRef | None":
         """The block counting for fewer slices; None if for none."""
         before = parse_slices(self.slices)
         left = before - slices
@@ -95,10 +95,10 @@ def format_slices(slices: Iterable[int]) -> str:
     return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-def parse_slices(text: str) -> frozenset[int]:
+def parse_slices(text: str) -> frozenset[SliceId]:
     """The slice numbers that `format_slices` wrote."""
-    numbers: set[int] = set()
+    numbers: set[SliceId] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
+        numbers.update(map(SliceId, range(int(first), int(last or first) + 1)))
     return frozenset(numbers)

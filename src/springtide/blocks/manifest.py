@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import NewerFormat
-from springtide.ids import Epoch, PlanVersion
+from springtide.ids import Epoch, PlanVersion, SliceId
 
 FORMAT = 1
 
@@ -27,15 +27,11 @@ class OperatorState:
     watermark_us: int | None = None
     previous_watermark_us: int | None = None
 
-    def replaced(self, slices: frozenset[int], gone: frozenset[str], new: BlockRef | None) -> "OperatorState":
+    def replaced(self, slices: frozenset[SliceId], gone: frozenset[str], new: BlockRef | None) -> "OperatorState":
         """The state after one instance, owner of some slices, put a new run in place of some of its runs."""
         kept = (run.without(slices) if run.name in gone else run for run in self.runs)
         runs = tuple(run for run in (*kept, new) if run is not None)
         return replace(self, runs=runs)
-
-    def chain(self, slices: frozenset[int]) -> tuple[BlockRef, ...]:
-        """The runs that hold rows of any of these slices, oldest first."""
-        return tuple(run for run in self.runs if parse_slices(run.slices) & slices)
 
     def to_json(self) -> dict[str, Any]:
         return {

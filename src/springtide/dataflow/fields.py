@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 
-Fields = pa.Schema | Mapping[str, "pa.DataType | type"]
+Fields = Any
+"""An Arrow schema, or a mapping from column names to Arrow or Python types."""
 
 _PYTHON = {
     bool: pa.bool_(),
@@ -22,6 +24,8 @@ def schema_of(fields: Fields) -> pa.Schema:
     """An Arrow schema from `{"name": str, "seen": pa.int64()}` or from a schema."""
     if isinstance(fields, pa.Schema):
         return fields
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"expected an Arrow schema or a mapping of column names to types, got {fields!r}")
     return pa.schema([pa.field(name, _type_of(name, kind)) for name, kind in fields.items()])
 
 

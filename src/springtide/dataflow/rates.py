@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,7 +69,7 @@ class Step:
         if not self.steps or self.steps[0][0] != 0:
             raise ValueError(f"a step rate starts at second 0, got steps {self.steps!r}")
         starts = [from_s for from_s, _ in self.steps]
-        if not all(map(math.isfinite, starts)) or any(b <= a for a, b in zip(starts, starts[1:], strict=False)):
+        if not all(map(math.isfinite, starts)) or any(b <= a for a, b in pairwise(starts)):
             raise ValueError(f"the seconds of a step rate must be finite and rise, got {starts!r}")
         rates = [rows_per_s for _, rows_per_s in self.steps]
         if not all(math.isfinite(r) and r >= 0 for r in rates) or not any(rates):

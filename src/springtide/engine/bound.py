@@ -12,7 +12,7 @@ from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, MapBatches, Node, Sink, Source, Transform, Union
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.spark_internals import arrow_schema, spark_schema
-from springtide.engine.worker import MapTable
+from springtide.engine.worker.rows import MapTable
 from springtide.state.errors import UnsupportedKey
 from springtide.state.keys import check_key_type
 from springtide.state.logic import Logic

@@ -3,8 +3,6 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -25,7 +23,7 @@ from springtide.engine.progress import Progress
 from springtide.engine.session import prepare_epoch_session
 from springtide.engine.sparklog import offsets
 from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.worker import Storage
+from springtide.engine.worker.task import Storage
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
 from springtide.plan.plan import Plan

@@ -13,7 +13,8 @@ from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
 from springtide.engine.spark_internals import spark_schema
-from springtide.engine.worker import ReadBlocks, Storage
+from springtide.engine.worker.rows import ReadBlocks
+from springtide.engine.worker.task import Storage
 
 
 class EpochFrames:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,11 +28,12 @@ FORMAT = "springtide-generator"
 _BATCH_ROWS = 65_536
 
 
-class Offset(TypedDict):
-    """Spark compares offsets as JSON text: build them with the keys in this order only."""
+Offset = dict[str, int]
 
-    row: int
-    start_us: int
+
+def offset(row: int, start_us: int) -> Offset:
+    """Spark compares offsets as JSON text: they are built here only, with the keys in this order."""
+    return {"row": row, "start_us": start_us}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GeneratorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._start_us is None:
             start_s = self._clock() if self._spec.start_s is None else self._spec.start_s
             self._start_us = round(start_s * 1e6)
-        return Offset(row=0, start_us=self._start_us)
+        return offset(row=0, start_us=self._start_us)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The admission limit of the spec."""
@@ -108,13 +108,13 @@ class GeneratorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         row = max(self._due_rows(self._start_us), start["row"])
         if isinstance(limit, ReadMaxRows):
             row = min(row, start["row"] + limit.max_rows)
-        return Offset(row=row, start_us=self._start_us)
+        return offset(row=row, start_us=self._start_us)
 
     def reportLatestOffset(self) -> Offset | None:
         """What is due, admitted or not: Spark shows it in the progress, the difference is the backlog."""
         if self._start_us is None:
             return None
-        return Offset(row=self._due_rows(self._start_us), start_us=self._start_us)
+        return offset(row=self._due_rows(self._start_us), start_us=self._start_us)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[RowSpan]:
         """The rows of one epoch, cut into spans.

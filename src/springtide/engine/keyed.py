@@ -16,8 +16,12 @@ from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.record import RECORD, CommitRecord, MapStats
-from springtide.engine.worker import HASH, PARCEL, Capture, Prepare, Storage, Update
-from springtide.ids import Epoch, InstanceId
+from springtide.engine.worker.parcel import PARCEL
+from springtide.engine.worker.prepare import HASH, Prepare
+from springtide.engine.worker.rows import Capture
+from springtide.engine.worker.task import Storage
+from springtide.engine.worker.update import Update
+from springtide.ids import Epoch, InstanceId, SliceId
 from springtide.metrics.report import OperatorReport
 from springtide.plan.plan import Plan
 from springtide.state.logic import BEGINNING_US, Moment
@@ -49,7 +53,8 @@ def run_keyed(
     )
     records = _collect(job, node.name, f"{app}, epoch {epoch}: {node.name}")
     stats = sum((r.stats for r in records), MapStats())
-    after = _advance(state, records, moment, stats, [frozenset(share.slices_of(InstanceId(r.instance))) for r in records])
+    owned = [frozenset(share.slices_of(InstanceId(r.instance))) for r in records]
+    after = _advance(state, records, moment, stats, owned)
     output = tuple(r.output for r in records if r.output is not None)
     report = OperatorReport(
         node.name,
@@ -95,7 +100,7 @@ def _advance(
     records: list[CommitRecord],
     moment: Moment,
     stats: MapStats,
-    owned: list[frozenset[int]],
+    owned: list[frozenset[SliceId]],
 ) -> OperatorState:
     keys = state.keys + sum(r.keys_added - r.keys_removed for r in records)
     newest = max(stats.newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
 from springtide.engine.record import RECORD
-from springtide.engine.worker import EachPart, Storage
+from springtide.engine.worker.rows import EachPart
+from springtide.engine.worker.task import Storage
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
 from springtide.blocks.record import AppRecord
@@ -26,7 +26,7 @@ from springtide.engine.session import SessionConfig, make_session
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.sparklog import align
 from springtide.engine.until import Until
-from springtide.engine.worker import Storage
+from springtide.engine.worker.task import Storage
 from springtide.ids import PlanVersion, WorkerId
 from springtide.metrics.report import EpochReport
 from springtide.plan.plan import even_plan
@@ -56,7 +56,9 @@ class RunConfig:
 class Running:
     """An app at work. Use `wait` to see it end, `stop` to end it after the epoch in flight."""
 
-    def __init__(self, dataflow: Dataflow, config: RunConfig, spark: SparkSession | None, listeners: list[Listener]) -> None:
+    def __init__(
+        self, dataflow: Dataflow, config: RunConfig, spark: SparkSession | None, listeners: list[Listener]
+    ) -> None:
         self.config = config
         self.listeners = listeners
         self.reports: list[EpochReport] = []

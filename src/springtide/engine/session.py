@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +20,8 @@ DEFAULTS = {
     "spark.python.worker.reuse": "true",
 }
 """For sessions that we make; each can be overridden."""
+
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 
 EPOCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -45,11 +48,21 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(config.master).appName(app)
-    for key, value in {**DEFAULTS, **config.settings}.items():
+    for key, value in {**DEFAULTS, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)
     return spark
+
+
+def _driver_options(config: SessionConfig) -> str:
+    """Options of the driver's JVM. Spark warns before any level can be set: a log configuration prevents it.
+
+    What the user gives comes last and wins.
+    """
+    log = Path(__file__).with_name("log4j2.properties").as_uri()
+    ours = f"-Dlog4j2.configurationFile={log} -Dspringtide.log.level={config.log_level}"
+    return f"{ours} {config.settings.get(DRIVER_OPTIONS, '')}".strip()
 
 
 def prepare_epoch_session(spark: SparkSession) -> None:

@@ -30,8 +30,10 @@ class Until:
         try:
             if name == "available" and not number:
                 return cls(available=True)
-            if name in ("epochs", "rows"):
-                return cls(**{name: int(number)})
+            if name == "epochs":
+                return cls(epochs=int(number))
+            if name == "rows":
+                return cls(rows=int(number))
             if name == "seconds":
                 return cls(seconds=float(number))
         except ValueError:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
@@ -88,9 +89,7 @@ class AggregateLogic:
     def update(self, groups: Groups, moment: Moment) -> Changes:
         state: dict[str, pa.Array] = {}
         known = np.flatnonzero(groups.known)
-        owner = np.concatenate([known, np.arange(len(groups))])
-        order = np.argsort(owner, kind="stable")
-        starts = np.searchsorted(owner[order], np.arange(len(groups)))
+        order, starts = _interleave(groups.known)
         for name, aggregate in self.aggregates.items():
             names = self._parts(name)
             fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
@@ -120,6 +119,17 @@ class AggregateLogic:
         for name, aggregate in self.aggregates.items():
             columns[name] = aggregate.finish([state[n] for n in self._parts(name)])
         return pa.table({n: columns[n] for n in self.output.names}, schema=self.output)
+
+
+def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
+    """The order that puts each known key's old value before its new one, and where each key starts."""
+    sizes = known.astype(np.int64) + 1
+    starts = np.cumsum(sizes) - sizes
+    old, new = int(known.sum()), len(known)
+    order = np.empty(old + new, np.int64)
+    order[starts[known]] = np.arange(old)
+    order[starts + known] = np.arange(old, old + new)
+    return order, starts
 
 
 def _beside(

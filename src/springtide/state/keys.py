@@ -50,19 +50,23 @@ def _same_column(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
 
 def _equal_values(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
     width = _fixed_width(a.type)
+    equal: npt.NDArray[np.bool_]
     if width is not None:
-        return _raw(a, width) == _raw(b, width)
-    return pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+        equal = _raw(a, width) == _raw(b, width)
+    else:
+        equal = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+    return equal
 
 
 def _is_null(a: pa.Array) -> npt.NDArray[np.bool_]:
-    return pc.is_null(a).to_numpy(zero_copy_only=False)
+    nulls: npt.NDArray[np.bool_] = pc.is_null(a).to_numpy(zero_copy_only=False)
+    return nulls
 
 
 def _fixed_width(kind: pa.DataType) -> int | None:
     if pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or not pa.types.is_primitive(kind):
         return None
-    return kind.bit_width // 8
+    return int(kind.bit_width) // 8
 
 
 def _raw(a: pa.Array, width: int) -> npt.NDArray[np.generic]:

@@ -129,7 +129,8 @@ class Segment:
     def of(cls, positions: Positions, keys: list[pa.Array], *, presorted: bool = False) -> "Segment":
         grouping = group(positions, keys, presorted=presorted)
         firsts = pa.array(grouping.firsts)
-        return cls(positions[grouping.firsts], [k.take(firsts) for k in keys], grouping.starts, pa.array(grouping.order))
+        keys = [k.take(firsts) for k in keys]
+        return cls(positions[grouping.firsts], keys, grouping.starts, pa.array(grouping.order))
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -67,7 +67,8 @@ def reduce_segments(
         return pa.array([], kind)
     nulls = values.null_count
     filled = pc.fill_null(values, pa.scalar(neutral, values.type)) if nulls else values
-    folded = ufunc.reduceat(filled.to_numpy(zero_copy_only=False), starts)
+    with np.errstate(invalid="ignore"):  # The sum of both infinities is NaN, and no reason to warn.
+        folded = ufunc.reduceat(filled.to_numpy(zero_copy_only=False), starts)
     if not nulls:
         return pa.array(folded).cast(kind)
     valid = np.add.reduceat(pc.is_valid(values).to_numpy(zero_copy_only=False).astype(np.int64), starts)
@@ -89,9 +90,9 @@ def flatten(lists: pa.Array, starts: Starts) -> tuple[pa.Array, Starts]:
 
 
 def sort_within(values: pa.Array, groups: Starts, *, descending: bool) -> Starts:
-    """Row numbers ordered by key, then by value; nulls must be gone."""
+    """Row numbers ordered by key, then by value; NaN is the greatest, and nulls must be gone."""
     table = pa.table({"g": groups, "v": values})
-    order = "descending" if descending else "ascending"
-    return pc.sort_indices(table, sort_keys=[("g", "ascending"), ("v", order)]).to_numpy()  # type: ignore[no-any-return]
-
-
+    # Arrow puts NaN last in either direction, so descending is ascending read backwards.
+    keys = [("g", "descending" if descending else "ascending"), ("v", "ascending")]
+    order = pc.sort_indices(table, sort_keys=keys).to_numpy()
+    return np.ascontiguousarray(order[::-1]) if descending else order

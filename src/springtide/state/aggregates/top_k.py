@@ -7,7 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import (
-    Starts, flatten, lengths, require, segment_lists, sort_within,
+    Starts,
+    flatten,
+    lengths,
+    require,
+    segment_lists,
+    sort_within,
 )  # fmt: skip
 
 

@@ -1,0 +1,79 @@
+"""Where rows are read: combine those of equal key, and address them to their instance."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from springtide.engine.record import MapStats
+from springtide.engine.worker.parcel import pack, parcel
+from springtide.engine.worker.task import naming
+from springtide.ids import InstanceId
+from springtide.state.layout import POSITION
+from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
+from springtide.state.position import positions, slice_starts
+
+HASH = "$hash"
+CHUNK_ROWS = 1_000_000
+CHUNK_BYTES = 128 << 20
+"""Rows are prepared this much at a time, so that a long partition does not fill the memory."""
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Turn a partition's rows into one parcel an instance."""
+
+    step: str
+    logic: Logic
+    key: tuple[str, ...]
+    rows: pa.Schema
+    instance_of: tuple[InstanceId, ...]
+    moment: Moment
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        stats = MapStats()
+        for chunk in _chunks(batches):
+            start = time.perf_counter()
+            arrival = self._arrive(chunk)
+            parcels = list(self._parcels(arrival.rows))
+            stats += MapStats(
+                arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us,
+                time.perf_counter() - start,
+            )  # fmt: skip
+            yield from parcels
+        yield parcel(0, stats.to_json(), None)
+
+    def _arrive(self, chunk: pa.Table) -> Arrival:
+        with naming(self.step, "preparing its rows"):
+            hashes = chunk.column(HASH).to_numpy()
+            rows = chunk.select(self.rows.names).cast(self.rows)
+            where = positions(hashes, len(self.instance_of))
+            keys = canonical_keys(rows, self.key)
+            return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
+
+    def _parcels(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        starts = slice_starts(rows.column(POSITION).to_numpy(), len(self.instance_of))
+        arcs: dict[int, list[pa.Table]] = {}
+        owners = np.asarray(self.instance_of)
+        edges = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
+        for first, end in zip(edges, np.append(edges[1:], len(owners)), strict=True):
+            arc = rows.slice(starts[first], starts[end] - starts[first])
+            if arc.num_rows:
+                arcs.setdefault(int(owners[first]), []).append(arc)
+        for instance, tables in arcs.items():
+            yield parcel(instance, None, pack(pa.concat_tables(tables)))
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(held)

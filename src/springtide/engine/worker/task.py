@@ -1,0 +1,59 @@
+"""What every function on a worker needs: storage, its place, its memory, errors that name the step."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from springtide.blocks.local import LocalBlocks
+from springtide.blocks.store import open_store
+from springtide.dataflow.errors import StepFailed
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where blocks lie: a directory on the worker, and the durable store's URL."""
+
+    local: str
+    durable: str
+
+    def open(self) -> LocalBlocks:
+        return LocalBlocks(Path(self.local), open_store(self.durable))
+
+
+class naming:
+    """Make any error name the step it happened in."""
+
+    def __init__(self, step: str, doing: str) -> None:
+        self.step, self.doing = step, doing
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, StepFailed):
+            raise StepFailed(self.step, self.doing, f"{type(error).__name__}: {error}") from error
+
+
+def partition() -> int:
+    context = TaskContext.get()
+    assert context is not None, "this runs in a Spark task"
+    return context.partitionId()
+
+
+def table_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """All batches as one table of this schema."""
+    if not batches:
+        return schema.emptytable_of()
+    return pa.Table.from_batches(batches).select(schema.names).cast(schema)
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is its own: mapped files do not count."""
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,42 @@
+"""Fixtures for all tests; Spark starts only if a test asks for it, and once for all of them."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from springtide import App
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RunApp = Callable[..., list[EpochReport]]
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One embedded Spark with two cores, shared by all Spark tests."""
+    from springtide.engine.session import SessionConfig, make_session
+
+    session = make_session("springtide-tests", SessionConfig("local[2]", {"spark.driver.memory": "1g"}))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def run_app(spark: "SparkSession", tmp_path: Path) -> RunApp:
+    """Run an app on the shared session until all that is available is done; returns its reports.
+
+    Each run has a checkpoint of its own unless `checkpoint=` names one.
+    """
+    runs = count()
+
+    def run(app: App, **options: Any) -> list[EpochReport]:
+        place = tmp_path / f"run-{next(runs)}"
+        defaults = {"checkpoint": str(place / "checkpoint"), "local": str(place / "local"), "until": "available"}
+        return app.run(spark, **(defaults | options))
+
+    return run
