@@ -38,7 +38,7 @@ class App(Dataflow):
     ) -> Running:
         """Start the app and return at once.
 
-        A session given as `spark` is used and never stopped; without one, Spark is started here. The
+        A session given as `spark`, or one that is active, is used and never stopped; else one is made. The
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
         """

@@ -87,7 +87,9 @@ class Farm:
     blocks: dict[str, pa.Buffer] = field(default_factory=dict)
     keys: int = 0
     newest_us: int = BEGINNING_US
+    """The newest event time seen; a test may move it on."""
     moment: Moment = field(default_factory=Moment)
+    """That of the last epoch."""
     epochs: int = 0
 
     def __post_init__(self) -> None:
@@ -100,6 +102,10 @@ class Farm:
 
     def epoch(self, *arrivals: Sequence[Mapping[str, Any]]) -> EpochResult:
         """One epoch, each arrival a partition of its rows."""
+        before_us = self.moment.watermark_us
+        late_us = self.logic.late_us
+        newest_us = BEGINNING_US if late_us is None or self.newest_us == BEGINNING_US else self.newest_us - late_us
+        self.moment = Moment(max(before_us, newest_us), before_us)
         arrived = [self._arrive(rows) for rows in arrivals if rows]
         parcels = [a.rows for a in arrived]
         before = self.state
@@ -118,18 +124,10 @@ class Farm:
                 new = self._write(updated.run, f"{self.epochs}.{instance}", mine)
             self.state = self.state.replaced(mine, frozenset(r.name for r in updated.replaced), new)
         self.epochs += 1
-        self.advance(max([self.newest_us, *(a.newest_us for a in arrived)]))
+        self.newest_us = max([self.newest_us, *(a.newest_us for a in arrived)])
         return EpochResult(
             output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten
         )
-
-    def advance(self, newest_us: int) -> None:
-        """Move event time on, as the driver does between two epochs."""
-        self.newest_us = newest_us
-        watermark = self.moment.watermark_us
-        if self.logic.late_us is not None and newest_us > BEGINNING_US:
-            watermark = max(watermark, newest_us - self.logic.late_us)
-        self.moment = Moment(watermark, self.moment.watermark_us)
 
     @property
     def runs(self) -> tuple[BlockRef, ...]:

@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from springtide.dataflow import rates
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
-_ARROW_TO_SPARK = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.string(): "STRING", _TIMESTAMP: "TIMESTAMP"}
+_SPARK_NAMES = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    _TIMESTAMP: "TIMESTAMP",
+}
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 _SYLLABLES = tuple(consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
@@ -64,8 +69,11 @@ class GeneratorSpec:
     def __post_init__(self) -> None:
         for field in ("keys", "partitions", "limit", "max_rows_per_epoch"):
             count = getattr(self, field)
-            if count is not None and count < 1:
-                raise ValueError(f"a generator needs {field} >= 1, got {count!r}")
+            if count is not None and not (isinstance(count, int) and count >= 1):
+                raise ValueError(f"a generator needs a whole {field} >= 1, got {count!r}")
+        for field in ("seed", "words_per_row"):
+            if not isinstance(getattr(self, field), int):
+                raise ValueError(f"a generator needs a whole {field}, got {getattr(self, field)!r}")
         for field in ("skew", "disorder_s", "words_per_row"):
             amount = getattr(self, field)
             if not (math.isfinite(amount) and amount >= 0):
@@ -81,7 +89,7 @@ class GeneratorSpec:
 
     def ddl(self) -> str:
         """The same columns as a Spark DDL string."""
-        return ", ".join(f"{field.name} {_ARROW_TO_SPARK[field.type]}" for field in self.schema())
+        return ", ".join(f"{field.name} {_SPARK_NAMES[field.type]}" for field in self.schema())
 
     def due_rows(self, elapsed_s: float) -> int:
         """Rows due ``elapsed_s`` after the start, the limit included."""
@@ -103,7 +111,8 @@ class GeneratorSpec:
         due_us = np.rint(due_s * 1e6).astype(np.int64) + round(start_s * 1e6)
         event_us = due_us
         if self.disorder_s > 0:
-            event_us = due_us - np.rint(self._uniform(_Lane.DELAY, row) * (self.disorder_s * 1e6)).astype(np.int64)
+            delay_us = self._uniform(_Lane.DELAY, row) * (self.disorder_s * 1e6)
+            event_us = due_us - np.rint(delay_us).astype(np.int64)
         subject = self._text(start, end) if self.words_per_row else pa.array(self._key(row))
         columns = [pa.array(row), subject, pa.array(self._uniform(_Lane.VALUE, row))]
         times = [pa.array(us).view(_TIMESTAMP) for us in (event_us, due_us)]
@@ -166,6 +175,7 @@ def _bits(seed: int, lane: _Lane, counter: NDArray[np.int64]) -> NDArray[np.uint
 def _zipf_cumulative(keys: int, skew: float) -> NDArray[np.float64]:
     cumulative = np.cumsum(np.arange(1, keys + 1, dtype=np.float64) ** -skew)
     cumulative /= cumulative[-1]
+    cumulative.setflags(write=False)
     return cumulative
 
 

@@ -25,7 +25,7 @@ class Rate(Protocol):
     """A rate profile: a frozen, hashable value that can be written as JSON."""
 
     def due_rows(self, elapsed_s: float) -> int:
-        """Rows due within the first ``elapsed_s`` seconds; never falls as time goes on, 0 before the start."""
+        """Rows due in the first ``elapsed_s`` seconds: 0 before the start, and never fewer later on."""
         ...
 
     def due_at(self, row: Rows) -> Seconds:
@@ -105,7 +105,7 @@ class Sine:
         _require_positive("a sine rate", "mean", self.mean)
         _require_positive("a sine rate", "period_s", self.period_s)
         if not 0 <= self.amplitude <= self.mean:
-            raise ValueError(f"a sine rate needs 0 <= amplitude <= mean, got {self.amplitude!r} and {self.mean!r}")
+            raise ValueError(f"a sine rate needs an amplitude of 0..{self.mean!r}, got {self.amplitude!r}")
 
     def due_rows(self, elapsed_s: float) -> int:
         periods, phase = divmod(elapsed_s / self.period_s, 1.0)
@@ -129,7 +129,7 @@ def constant(rows_per_s: float) -> Constant:
 
 
 def step(steps: Iterable[tuple[float, float]]) -> Step:
-    """From second ``s`` on, rate ``r``: ``step([(0, 100), (60, 400), (120, 100)])``. A rate of 0 is a pause."""
+    """From second ``s`` on, rate ``r``: ``step([(0, 100), (60, 400), (120, 100)])``; rate 0 is a pause."""
     return Step(tuple((from_s, rows_per_s) for from_s, rows_per_s in steps))
 
 
@@ -140,14 +140,19 @@ def sine(mean: float, amplitude: float, period_s: float) -> Sine:
 
 def from_json(tagged: Mapping[str, Any]) -> Rate:
     """The profile that wrote ``tagged``; a ``ValueError`` says what is wrong with it otherwise."""
-    match dict(tagged):
-        case {"kind": "constant", "rows_per_s": rows_per_s, **rest} if not rest:
-            return constant(rows_per_s)
-        case {"kind": "step", "steps": [*steps], **rest} if not rest:
-            return step((from_s, rows_per_s) for from_s, rows_per_s in steps)
-        case {"kind": "sine", "mean": mean, "amplitude": amplitude, "period_s": period_s, **rest} if not rest:
-            return sine(mean, amplitude, period_s)
-    raise ValueError(f"not a rate profile: {dict(tagged)!r}; expected kind constant, step or sine with its fields")
+    fields = dict(tagged)
+    kind = fields.pop("kind", None)
+    try:
+        match kind:
+            case "constant":
+                return constant(**fields)
+            case "step":
+                return step(**fields)
+            case "sine":
+                return sine(**fields)
+    except TypeError as wrong:
+        raise ValueError(f"not the fields of a {kind} rate ({wrong}): {fields!r}") from wrong
+    raise ValueError(f"a rate has kind constant, step or sine, got {kind!r}")
 
 
 def _require_positive(what: str, field: str, value: float) -> None:

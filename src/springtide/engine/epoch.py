@@ -58,12 +58,15 @@ class EpochRunner:
         self.garbage = self.collector.start(self.head)
         self.failure: BaseException | None = None
         self._turn = threading.Lock()
+        self.refused = False
+        """An epoch came after the stop: Spark then ends the query with that error, which is none."""
         self._stopped = self._prepared = False
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> None:
         """Run one epoch, or publish it again if an earlier driver had committed it."""
         with self._turn:
             if self._stopped:
+                self.refused = True
                 raise Stopped
             try:
                 self._run(batch, Epoch(epoch_id))

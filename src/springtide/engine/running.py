@@ -63,12 +63,13 @@ class Running:
         self.listeners = listeners
         self.reports: list[EpochReport] = []
         self._done = threading.Event()
+        spark = spark or SparkSession.getActiveSession()
         self._owned = spark is None
         self._claim: Claim | None = None
         store = open_store(_absolute(config.checkpoint))
-        self._spark = make_session(dataflow.name, config.session) if spark is None else spark
+        self._spark = spark or make_session(dataflow.name, config.session)
         try:
-            self._runner, self._query = self._start(dataflow, store)
+            self._runner, self.query = self._start(dataflow, store)
         except BaseException:
             self._close()
             raise
@@ -128,7 +129,7 @@ class Running:
 
     def _ended(self) -> bool:
         """Wait a moment; True if the query ended or the app reached its end."""
-        if self._done.wait(0.05) or not self._query.isActive:
+        if self._done.wait(0.05) or not self.query.isActive:
             return True
         seconds = self.config.until.seconds
         return seconds is not None and time.monotonic() - self._started >= seconds
@@ -137,8 +138,10 @@ class Running:
         """Finish the epoch in flight, stop the query, give the checkpoint back."""
         self._runner.stop()
         try:
-            self._query.stop()
-            failure = self._runner.failure or self._query.exception()
+            self.query.stop()
+            failure = self._runner.failure
+            if failure is None and not self._runner.refused:
+                failure = self.query.exception()
         finally:
             self._close()
         if failure is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from springtide.engine.java import find_java
+from springtide.engine.slim_java import usable_home
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -45,7 +46,7 @@ class SessionConfig:
 
 def make_session(app: str, config: SessionConfig) -> SparkSession:
     """Start Spark with a Java that it accepts, and with workers that run this very Python."""
-    os.environ["JAVA_HOME"] = str(find_java())
+    os.environ["JAVA_HOME"] = str(usable_home(find_java()))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(config.master).appName(app)
     for key, value in {**DEFAULTS, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():

@@ -82,5 +82,6 @@ def _untangle(
 
 def key_tuple(keys: Sequence[pa.Array], row: int) -> tuple[object, ...]:
     """One row's key as a value that compares by canonical equality (NaN equals NaN)."""
-    values = (k[row].as_py() for k in keys)
+    # A time as its number: Python's own end with the year 9999.
+    values = (k[row].value if pa.types.is_temporal(k.type) else k[row].as_py() for k in keys)
     return tuple("NaN" if isinstance(v, float) and v != v else (v,) for v in values)

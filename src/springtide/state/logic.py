@@ -108,8 +108,8 @@ class Logic(Protocol):
 
 
 def sorted_rows(positions: Positions, keys: list[pa.Array], rows: pa.Table, layout: Layout) -> pa.Table:
-    """Rows as they travel, in order of position."""
-    order = pa.array(np.argsort(positions))
+    """Rows as they travel, in order of position; rows of one key stay in the order in which they came."""
+    order = pa.array(np.argsort(positions, kind="stable"))
     columns = {POSITION: pa.array(positions).take(order)}
     columns |= {KEY + n: k.take(order) for n, k in zip(layout.key.names, keys, strict=True)}
     columns |= {VALUE + n: one_array(rows.column(n)).take(order) for n in rows.column_names}

@@ -1,6 +1,6 @@
 """A user's reducer over keyed rows, with typed state."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,13 +59,10 @@ class ReduceLogic:
         reduced = self.reducer(groups)
         if not isinstance(reduced, Reduced):
             raise BadUpdate("result", "springtide.Reduced(state, output)", type(reduced).__name__)
-        if reduced.state.num_rows != len(groups):
-            raise BadUpdate("state", f"one row a key ({len(groups)})", f"{reduced.state.num_rows} rows")
-        return Changes(
-            conform(reduced.state, self.state, "state"),
-            conform(reduced.output, self.output, "output"),
-            keep=reduced.keep,
-        )
+        state = conform(reduced.state, self.state, "state")
+        if state.num_rows != len(groups):
+            raise BadUpdate("state", f"one row a key ({len(groups)})", f"{state.num_rows} rows")
+        return Changes(state, conform(reduced.output, self.output, "output"), keep=_mask(reduced.keep, len(groups)))
 
     def close(self, state: pa.Table) -> pa.Table:
         return self.output.empty_table()
@@ -73,6 +70,8 @@ class ReduceLogic:
 
 def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     """The table with exactly this schema's columns and types, or an error that says what is off."""
+    if not isinstance(table, pa.Table):
+        raise BadUpdate(what, "a pyarrow.Table", type(table).__name__)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
         raise BadUpdate(what, f"columns {schema.names}", f"columns {table.column_names}")
@@ -80,6 +79,16 @@ def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise BadUpdate(what, f"types {_types(schema)}", f"types {_types(table.schema)}: {error}") from error
+
+
+def _mask(keep: npt.NDArray[np.bool_] | None, keys: int) -> npt.NDArray[np.bool_] | None:
+    """The mask if it is one: numbers in its place would be inverted bit by bit, and forget every key."""
+    if keep is None:
+        return None
+    mask = np.asarray(keep)
+    if mask.dtype != np.bool_ or mask.shape != (keys,):
+        raise BadUpdate("keep", f"one boolean a key ({keys})", f"an array of {mask.dtype} with shape {mask.shape}")
+    return mask
 
 
 def _types(schema: pa.Schema) -> str:
@@ -109,6 +118,8 @@ class PerKey:
             after, produced = result
             keep[i] = after is not None
             states.append(nothing if after is None else _checked(after, self.state, "state"))
+            if not isinstance(produced, Iterable):
+                raise BadUpdate("output rows", "a list of rows", type(produced).__name__)
             output.extend(_checked(row, self.output, "output row") for row in produced)
         return Reduced(_table(states, self.state, "state"), _table(output, self.output, "output"), keep)
 
@@ -123,5 +134,5 @@ def _checked(row: object, schema: pa.Schema, what: str) -> Row:
 def _table(rows: list[Row], schema: pa.Schema, what: str) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise BadUpdate(what, f"types {_types(schema)}", str(error)) from error

@@ -29,12 +29,12 @@ def update(logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Mom
     changed, output, added, removed = _apply(logic, chain, arrivals, moment)
     if layout.expires and moment.watermark_us > moment.previous_watermark_us:
         over = chain.expired(moment.previous_watermark_us, moment.watermark_us)
-        if changed.num_rows and over.num_rows:
-            over = _without(over, changed, layout)
         if over.num_rows:
             output = pa.concat_tables([output, logic.close(over)])
-            changed = _in_order([changed, _tombstones(over)])
             removed += over.num_rows
+            # A key that is over and has come back in this epoch needs no tombstone: its new row hides the old.
+            left = _without(over, changed, layout) if changed.num_rows else over
+            changed = _in_order([changed, _tombstones(left)])
     if not changed.num_rows:
         return Updated(None, (), output, 0, 0)
     run, replaced = chain.fold(changed)

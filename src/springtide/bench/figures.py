@@ -1,0 +1,58 @@
+"""What an experiment found: a table for people, a picture, and one JSON line."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Figure = float | int | str
+Draw = Callable[[Any], None]
+"""Draws on a Matplotlib axes."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The result of one experiment."""
+
+    name: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    figures: dict[str, Figure]
+    draw: Draw
+
+    def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:
+        """Print the table, save the picture, and if asked print the figures as the last line."""
+        table = Table(*self.headers, title=f"springtide bench {self.name}", title_justify="left")
+        for row in self.rows:
+            table.add_row(*row)
+        console.print(table)
+        picture = self._save_picture(directory)
+        console.print(f"picture: {picture}")
+        if as_json:
+            print(json.dumps({"bench": self.name, **self.figures}))
+        else:
+            for name, value in self.figures.items():
+                console.print(f"{name}: {value}")
+
+    def _save_picture(self, directory: Path) -> Path:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"bench-{self.name}.png"
+        figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        self.draw(axes)
+        figure.savefig(path, dpi=120)
+        pyplot.close(figure)
+        return path
+
+
+def rounded(value: float, digits: int = 3) -> float:
+    """A figure without false precision."""
+    return float(f"{value:.{digits}g}") if abs(value) < 1000 else float(round(value))

@@ -1,0 +1,58 @@
+"""Keyed count in steady state: rows a second, against Spark's stateful query with both of its state stores."""
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from springtide.bench.contestants import HDFS, ROCKSDB, Contestant, Load, SparkCount, Springtide, in_turn, scattered
+from springtide.bench.figures import Findings, rounded
+from springtide.bench.session import arena
+
+
+@dataclass(frozen=True)
+class StateBench:
+    rows: int = 1_000_000
+    keys: int = 1_000_000
+    rounds: int = 3
+    epochs: int = 8
+    partitions: int = 2
+
+    def run(self) -> Findings:
+        with arena("state") as (spark, scratch):
+            contestants: list[Contestant] = [
+                Springtide(scratch / "springtide", self.partitions),
+                SparkCount(scratch / "hdfs", HDFS, self.partitions, "spark_hdfs"),
+                SparkCount(scratch / "rocksdb", ROCKSDB, self.partitions, "spark_rocksdb"),
+            ]
+            times: dict[str, list[float]] = {c.name: [] for c in contestants}
+            fill = Load(self.rows, in_turn(self.keys))
+            for contestant in contestants:
+                contestant.round(spark, fill, -(-self.keys // self.rows))
+            load = Load(self.rows, scattered(self.keys))
+            for _ in range(self.rounds):
+                for contestant in contestants:
+                    times[contestant.name] += contestant.round(spark, load, self.epochs)
+        return self._findings(times)
+
+    def _findings(self, times: dict[str, list[float]]) -> Findings:
+        rates = {name: self.rows / median(found) for name, found in times.items()}
+        ours = rates["springtide"]
+        figures: dict[str, float | int | str] = {f"{name}_rows_per_s": rounded(rate) for name, rate in rates.items()}
+        figures["ratio_hdfs"] = rounded(ours / rates["spark_hdfs"])
+        figures["ratio_rocksdb"] = rounded(ours / rates["spark_rocksdb"])
+        figures |= {"rows": self.rows, "keys": self.keys, "partitions": self.partitions, "rounds": self.rounds}
+        rows = [
+            [name, f"{rate:,.0f}", f"{median(times[name]):.3f}", f"{ours / rate:.2f}"] for name, rate in rates.items()
+        ]
+
+        def draw(axes: Any) -> None:
+            for name, found in times.items():
+                axes.plot(range(1, len(found) + 1), [self.rows / t for t in found], marker="o", label=name)
+            axes.set(
+                title=f"Keyed count, {self.keys:,} keys, {self.rows:,} rows an epoch",
+                xlabel="epoch, all rounds", ylabel="rows/s", ylim=(0, None),
+            )  # fmt: skip
+            axes.legend()
+
+        headers = ["contestant", "rows/s", "median epoch s", "springtide is × faster"]
+        return Findings("state", headers, rows, figures, draw)

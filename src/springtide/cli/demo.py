@@ -1,0 +1,160 @@
+"""`springtide demo`: a word count that runs, shows itself, ends, and proves its result."""
+
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.bar import Bar
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+from springtide import App, agg, sinks, sources
+from springtide.cli import figures
+from springtide.cli.figures import number
+from springtide.cli.live import open_view
+from springtide.cli.options import Traceback
+from springtide.cli.quiet import without_jvm_warnings
+from springtide.cli.stopping import wait_or_stop
+from springtide.dataflow.generator import GeneratorSpec
+from springtide.dataflow.sinks import EpochOutput
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WORDS_PER_ROW = 8
+VOCABULARY = 5_000
+SKEW = 1.1
+TOP = 8
+INTERRUPTED = 130
+
+
+@dataclass
+class Counts:
+    """A sink that keeps the last count of every word."""
+
+    by_word: dict[str, int] = field(default_factory=dict)
+
+    def publish(self, output: EpochOutput) -> None:
+        rows = output.table()
+        self.by_word.update(zip(rows["word"].to_pylist(), rows["n"].to_pylist(), strict=True))
+
+
+def demo(
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Lines of text in all; default rate times seconds.", show_default=False)
+    ] = None,
+    rate: Annotated[int, typer.Option(min=1, help="Lines that fall due every second, consumed or not.")] = 5_000,
+    seconds: Annotated[int, typer.Option(min=1, help="For how long lines fall due.")] = 20,
+    seed: Annotated[int, typer.Option(help="Another seed is another text.")] = 7,
+    traceback: Traceback = False,
+) -> None:
+    """Count words on an embedded Spark, live; then count again in plain Python, and compare.
+
+    Needs no files, no network and no cluster, and leaves nothing behind.
+    """
+    limit = rows if rows is not None else rate * seconds
+    text = sources.generator(
+        rate, seed=seed, limit=limit, words_per_row=WORDS_PER_ROW, keys=VOCABULARY, skew=SKEW,
+        max_rows_per_epoch=max(2 * rate, 1),
+    )  # fmt: skip
+    terminal = Console()
+    terminal.print(
+        f"Word count over {number(limit)} generated lines of {WORDS_PER_ROW} words, {number(rate)} lines a second.",
+        highlight=False,
+    )
+    counts, top = Counts(), sinks.Console(TOP, "n", None)
+    finished = _run(word_count(text, counts, top), limit, terminal, top)
+    if finished is None:
+        terminal.print("Stopped before the end; nothing to compare.")
+        raise typer.Exit(INTERRUPTED)
+    with terminal.status("counting the same lines in plain Python"):
+        expected = batch_count(text.spec, limit)
+    summarise(terminal, finished)
+    if not compare(terminal, counts.by_word, expected):
+        raise typer.Exit(1)
+
+
+def word_count(text: sources.Generator, counts: sinks.SinkSpec, top: sinks.SinkSpec) -> App:
+    """Lines, split into words, counted by word."""
+    app = App("demo")
+    words = app.source("lines", text).transform("words", _split)
+    counted = words.key_by("word").aggregate("count", n=agg.count())
+    counted.sink("all", counts)
+    counted.sink("top", top)
+    return app
+
+
+def _split(lines: "DataFrame") -> "DataFrame":
+    return lines.selectExpr("explode(split(text, ' ')) AS word")
+
+
+def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> list[EpochReport] | None:
+    """Run to the end on a temporary checkpoint; None if a person stopped it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
+        open_view("word count", terminal, beside=lambda: _top_words(top)) as view,
+    ):
+        view.doing("starting Spark")
+        with without_jvm_warnings():
+            running = app.start(
+                checkpoint=str(Path(place, "checkpoint")), local=str(Path(place, "local")),
+                until=f"rows={limit}", on_epoch=view.epoch,
+            )  # fmt: skip
+        view.doing("counting")
+        reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
+    return None if stopped else reports
+
+
+def _top_words(top: sinks.Console) -> RenderableType:
+    best = top.best()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("word", no_wrap=True)
+    table.add_column("count", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for row in best:
+        table.add_row(row["word"], number(row["n"]), Bar(best[0]["n"], 0, row["n"], width=16, color="cyan"))
+    return table
+
+
+def batch_count(spec: GeneratorSpec, limit: int, at_once: int = 20_000) -> Counter[str]:
+    """The words of the same lines, counted one by one: no Spark, no slices, no epochs."""
+    counted: Counter[str] = Counter()
+    for start in range(0, limit, at_once):
+        lines = spec.rows(start, min(start + at_once, limit), 0.0).column("text").to_pylist()
+        for line in lines:
+            counted.update(line.split(" "))
+    return counted
+
+
+def summarise(terminal: Console, reports: list[EpochReport]) -> None:
+    """What the run was like."""
+    table = Table.grid(padding=(0, 2))
+    table.add_row("lines", number(sum(r.rows_in for r in reports)), f"in {number(len(reports))} epochs")
+    table.add_row("lines a second", number(figures.rate(reports)), "from the first epoch, which starts the workers, on")
+    table.add_row("epoch time", figures.seconds(figures.middle(r.phases.total_s for r in reports)), "median")
+    table.add_row("latency", figures.seconds(figures.middle(r.latency_s for r in reports)), "median; from due to published")
+    for column in table.columns[1:2]:
+        column.justify = "right"
+    terminal.print(table)
+
+
+def compare(terminal: Console, counted: dict[str, int], expected: Counter[str], shown: int = 10) -> bool:
+    """Say whether both counts are equal, word for word; if not, where they differ."""
+    words = sorted(w for w in expected.keys() | counted.keys() if expected.get(w) != counted.get(w))
+    if not words:
+        terminal.print(
+            f"[bold green]Equal:[/] all {number(len(expected))} words have the same count as in a batch count "
+            f"in plain Python, {number(expected.total())} words in all."
+        )
+        return True
+    terminal.print(f"[bold red]Different:[/] {number(len(words))} of {number(len(expected))} words.")
+    table = Table("word", "streamed", "batch", box=box.SIMPLE_HEAD)
+    for word in words[:shown]:
+        table.add_row(word, number(counted.get(word)), number(expected.get(word)))
+    terminal.print(table)
+    return False

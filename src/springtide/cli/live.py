@@ -1,0 +1,167 @@
+"""What a person sees while an app runs: a table that updates, or one line an epoch if nobody watches."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from springtide.cli.figures import number, rate, rates, seconds, state_rows
+from springtide.metrics.report import EpochReport
+
+SHOWN = 8
+"""Epochs in the table; the rate is over the last ones of these."""
+
+
+class View(Protocol):
+    """Watches an app from before Spark starts until the app has ended."""
+
+    def __enter__(self) -> "View":
+        """Start to show."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the last picture behind."""
+
+    def doing(self, what: str) -> None:
+        """What is going on when no epoch tells."""
+
+    def epoch(self, report: EpochReport) -> None:
+        """An epoch has ended. Called from another thread."""
+
+
+def open_view(
+    app: str, terminal: Console, *, quiet: bool = False, beside: Callable[[], RenderableType] | None = None
+) -> View:
+    """The view that suits the terminal; `beside` is asked for more to show after each epoch."""
+    if quiet:
+        return NoView()
+    return TableView(app, terminal, beside) if terminal.is_terminal else LineView(terminal)
+
+
+class NoView:
+    """Shows nothing."""
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to leave behind."""
+
+    def doing(self, what: str) -> None:
+        """Nobody wants to know."""
+
+    def epoch(self, report: EpochReport) -> None:
+        """Nobody wants to know."""
+
+
+class LineView(NoView):
+    """One plain line an epoch, for logs and pipes."""
+
+    def __init__(self, terminal: Console) -> None:
+        self.terminal = terminal
+        self.last: list[EpochReport] = []
+
+    def doing(self, what: str) -> None:
+        self._print(what)
+
+    def epoch(self, report: EpochReport) -> None:
+        self.last = [*self.last[1 - SHOWN :], report]
+        self._print(
+            f"epoch {report.epoch}{' (published again)' if report.replayed else ''}"
+            f"  rows {number(report.rows_in)}"
+            f"  rows/s {number(rates(self.last)[-1])}"
+            f"  took {seconds(report.phases.total_s)}"
+            f"  latency {seconds(report.latency_s)}"
+            f"  lag {number(report.lag_rows)}"
+            f"  state rows {number(state_rows(report))}"
+        )
+
+    def _print(self, line: str) -> None:
+        self.terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class TableView:
+    """The last epochs as a table that updates, under a line that moves while nothing else does."""
+
+    def __init__(
+        self,
+        app: str,
+        terminal: Console,
+        beside: Callable[[], RenderableType] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.app, self.beside, self.clock = app, beside, clock
+        self.last: list[EpochReport] = []
+        self.epochs = self.rows = 0
+        self._began = clock()
+        self._what: str | None = "starting"
+        self._spinner = Spinner("dots", style="cyan")
+        self._extra: RenderableType | None = None
+        self._live = Live(console=terminal, get_renderable=self._picture, refresh_per_second=8)
+
+    def __enter__(self) -> View:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._what = None
+        self._live.__exit__(kind, error, trace)
+
+    def doing(self, what: str) -> None:
+        self._what = what
+
+    def epoch(self, report: EpochReport) -> None:
+        if self.beside is not None:
+            self._extra = self.beside()
+        self.epochs, self.rows = self.epochs + 1, self.rows + report.rows_in
+        self.last = [*self.last[1 - SHOWN :], report]
+
+    def _picture(self) -> RenderableType:
+        parts = [self._headline(), *([] if not self.last else [self._body()])]
+        return Group(*parts)
+
+    def _headline(self) -> RenderableType:
+        text = Text.assemble((self.app, "bold cyan"), f"  {self.clock() - self._began:.0f} s")
+        if self.last:
+            text.append(f"  {number(self.epochs)} epochs  {number(self.rows)} rows")
+            recent = rate(self.last)
+            if recent is not None:
+                text.append(f"  {number(recent)} rows/s over the last {len(self.last) - 1}")
+        if self._what is None:
+            return text
+        text.append(f"  {self._what}", style="dim")
+        self._spinner.update(text=text)
+        return self._spinner
+
+    def _body(self) -> RenderableType:
+        if self._extra is None:
+            return self._table()
+        both = Table.grid(padding=(0, 4))
+        both.add_row(self._table(), self._extra)
+        return both
+
+    def _table(self) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in ("epoch", "rows", "rows/s", "took", "latency", "lag", "state rows"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for report, per_s in zip(self.last, rates(self.last), strict=True):
+            table.add_row(
+                f"{report.epoch}{'*' if report.replayed else ''}",
+                number(report.rows_in),
+                number(per_s),
+                seconds(report.phases.total_s),
+                seconds(report.latency_s),
+                number(report.lag_rows),
+                number(state_rows(report)),
+            )
+        return table

@@ -1,0 +1,92 @@
+"""The console script: registers the verbs, and prints known errors as plain messages."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+import springtide
+from springtide.blocks import errors as store_errors
+from springtide.blocks.record import AppChanged
+from springtide.cli.demo import demo
+from springtide.cli.load import CannotLoad, UserCodeFailed
+from springtide.cli.options import TRACEBACK
+from springtide.cli.run import run
+from springtide.cli.status import NoCheckpoint, status
+from springtide.dataflow.errors import BadGraph, StepFailed
+from springtide.engine.java import JavaNotFound
+from springtide.ids import BadName
+
+FAILED = 1
+MISUSED = 2
+INTERRUPTED = 130
+
+EXIT_CODES: dict[type[Exception], int] = {
+    CannotLoad: MISUSED,
+    BadGraph: MISUSED,
+    BadName: MISUSED,
+    NoCheckpoint: FAILED,
+    UserCodeFailed: FAILED,
+    StepFailed: FAILED,
+    AppChanged: FAILED,
+    JavaNotFound: FAILED,
+    store_errors.StoreFailed: FAILED,
+    store_errors.AlreadyThere: FAILED,
+    store_errors.BlockCorrupt: FAILED,
+    store_errors.ManifestConflict: FAILED,
+    store_errors.NewerFormat: FAILED,
+    store_errors.LineageBroken: FAILED,
+    store_errors.CheckpointInUse: FAILED,
+}
+"""Errors whose message is all that a person needs; any other one is a bug and shows its traceback."""
+
+
+class Verbs(TyperGroup):
+    """Runs a verb; a known error becomes a red message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except tuple(EXIT_CODES) as error:
+            if ctx.meta.get(TRACEBACK):
+                raise
+            _say(str(error))
+            raise typer.Exit(_exit_code(error)) from error
+        except KeyboardInterrupt:
+            _say("interrupted; the checkpoint holds every committed epoch")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _exit_code(error: Exception) -> int:
+    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+
+
+def _say(message: str) -> None:
+    Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"springtide {springtide.__version__}")
+        raise typer.Exit
+
+
+cli = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+cli.command()(demo)
+cli.command()(run)
+cli.command()(status)
+
+
+@cli.callback()
+def springtide_(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Elastic stream processing on Apache Spark, in Python."""
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    cli(prog_name="springtide")

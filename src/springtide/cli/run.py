@@ -1,0 +1,96 @@
+"""`springtide run`: run an app from a file or a module."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from springtide.app import default_checkpoint
+from springtide.cli.figures import number
+from springtide.cli.live import open_view
+from springtide.cli.load import Target, load_app, share_with_workers
+from springtide.cli.options import Traceback, checked
+from springtide.cli.quiet import without_jvm_warnings
+from springtide.cli.stopping import wait_or_stop
+from springtide.engine.until import Until
+
+LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
+
+
+def settings(pairs: list[str]) -> dict[str, str]:
+    """Spark settings from KEY=VALUE."""
+    found = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key.strip():
+            raise ValueError(f"{pair!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
+        found[key.strip()] = value
+    return found
+
+
+def _until(text: str) -> str:
+    Until.parse(text)
+    return text
+
+
+def _settings(pairs: list[str]) -> list[str]:
+    settings(pairs)
+    return pairs
+
+
+def run(
+    app: Annotated[
+        str, typer.Argument(metavar="APP", help="file.py, file.py:name, or package.module:name.", show_default=False)
+    ],
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where all state lives; default .springtide/NAME.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN", callback=checked(_until), help="available, epochs=N, rows=N or seconds=N; default never."
+        ),
+    ] = None,
+    instances: Annotated[int | None, typer.Option(min=1, help="Instances of each keyed step.")] = None,
+    trigger: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.0, help="The least time between the starts of two epochs.")
+    ] = 0.0,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; default embedded.")] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="Spark's own log, on stderr.")] = "OFF",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, and what sinks print.")] = False,
+    traceback: Traceback = False,
+) -> None:
+    """Run an app until it ends, or until Ctrl-C, which finishes the epoch in flight.
+
+    Run again on the same checkpoint, the app goes on where it was.
+    """
+    target = Target.parse(app)
+    loaded = load_app(target)
+    share_with_workers(target.directory)
+    place = checkpoint or default_checkpoint(loaded.name)
+    terminal = Console()
+    with open_view(loaded.name, terminal, quiet=quiet) as view:
+        view.doing("starting Spark")
+        with without_jvm_warnings():
+            running = loaded.start(
+                checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
+                settings=settings(conf or []), log_level=log_level, on_epoch=view.epoch,
+            )  # fmt: skip
+        view.doing("running; Ctrl-C stops")
+        reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
+    if not quiet:
+        rows = sum(r.rows_in for r in reports)
+        terminal.print(
+            f"{'stopped' if stopped else 'done'} after {number(len(reports))} epochs and {number(rows)} rows; "
+            f"the checkpoint is {_shown(place)}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _shown(place: str) -> str:
+    return place if "://" in place else str(Path(place))

@@ -1,0 +1,50 @@
+"""Waits for a running app; Ctrl-C ends it after the epoch in flight."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event
+from types import FrameType
+
+from springtide.engine.running import Running
+from springtide.metrics.report import EpochReport
+
+LOOK_S = 0.2
+
+
+def wait_or_stop(running: Running, on_stop: Callable[[], None]) -> tuple[list[EpochReport], bool]:
+    """The app's reports once it has ended, and whether a person ended it; raises what made it fail.
+
+    The first SIGINT or SIGTERM lets the epoch in flight finish, a second one interrupts.
+    """
+    with _asked_to_stop() as asked:
+        while not asked.is_set():
+            try:
+                return running.wait(LOOK_S), False
+            except TimeoutError as error:
+                if error.errno is not None:  # The app failed with a time-out of its own.
+                    raise
+        on_stop()
+        return running.stop(), True
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Event]:
+    """An event that the first signal sets.
+
+    PySpark's own handler would cancel the jobs of the epoch in flight, and an exception in the middle of
+    a call into the JVM would leave its answer unread for the next call.
+    """
+    asked = Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,126 @@
+"""Runs one step of an app on rows that a test gives it, as the engine would, without Spark."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from springtide.dataflow.builder import Dataflow
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.fields import Fields, schema_of
+from springtide.dataflow.graph import Keyed, MapBatches
+from springtide.state.chain import Chain
+from springtide.state.layout import KEY, POSITION, STATE
+from springtide.state.logic import BEGINNING_US, Moment, canonical_keys
+from springtide.state.position import positions, slice_of
+from springtide.state.run import Run, merge
+from springtide.state.update import update
+
+Row = dict[str, Any]
+KeyHash = Callable[[tuple[Any, ...]], int]
+
+
+def stable_hash(key: tuple[Any, ...]) -> int:
+    """A 64-bit hash of a key that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "big", signed=True)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A run, and the slices it still counts for."""
+
+    run: pa.Table
+    slices: frozenset[int]
+
+
+class StepHarness:
+    """A keyed step or a `map_batches` step, fed by hand.
+
+    `columns` are the step's input columns and their types. The state is cut into slices and shared by
+    `instances`, as on a cluster; set `instances` between two epochs to rescale. `hash` decides where a
+    key lies: give one that collides to test that too.
+    """
+
+    def __init__(
+        self, app: Dataflow, step: str, columns: Fields, *, instances: int = 1, hash: KeyHash = stable_hash
+    ) -> None:
+        node = app.graph()[step]
+        if not isinstance(node, Keyed | MapBatches):
+            raise BadGraph(step, "a keyed step or map_batches", type(node).__name__.lower())
+        self.node = node
+        self.rows = schema_of(columns)
+        self.slices = app.slices
+        self.instances = instances
+        self.late_rows = 0
+        self.malformed_rows = 0
+        self.keys = 0
+        """Keys in the state."""
+        self._hash = hash
+        self._newest_us = self._watermark_us = BEGINNING_US
+        self._stored: list[_Stored] = []
+        if isinstance(node, Keyed):
+            key = pa.schema([self.rows.field(name) for name in node.key])
+            self._logic = node.operation.bind(key, self.rows, app.slices)
+
+    @property
+    def watermark_us(self) -> int | None:
+        """The event time up to which the last epoch closed windows; None before there is one."""
+        return None if self._watermark_us == BEGINNING_US else self._watermark_us
+
+    def epoch(self, rows: Sequence[Row] | pa.Table) -> list[Row]:
+        """Run one epoch; the step's output rows, sorted so that tests can compare them."""
+        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=self.rows)
+        if isinstance(self.node, MapBatches):
+            return self.node.function(table).to_pylist()  # type: ignore[no-any-return]
+        found = [row for output in self._update(table.cast(self.rows)) for row in output.to_pylist()]
+        return sorted(found, key=lambda row: [(v is not None, str(v)) for v in row.values()])
+
+    def state(self) -> list[Row]:
+        """What is stored of each key."""
+        if not self._stored:
+            return []
+        layout = self._logic.layout
+        runs = [Run(s.run, layout, self.slices, live=self._mask(s.slices)) for s in self._stored]
+        rows = merge(runs, whole=True)
+        names = [n for n in rows.column_names if n.startswith((KEY, STATE))]
+        plain = [n.removeprefix(KEY).removeprefix(STATE) for n in names]
+        return rows.select(names).rename_columns(plain).to_pylist()  # type: ignore[no-any-return]
+
+    def _update(self, rows: pa.Table) -> list[pa.Table]:
+        assert isinstance(self.node, Keyed)
+        late_us = self._logic.late_us
+        before = self._watermark_us
+        if late_us is not None and self._newest_us != BEGINNING_US:
+            self._watermark_us = max(before, self._newest_us - late_us)
+        moment = Moment(self._watermark_us, before)
+        keys = canonical_keys(rows, self.node.key)
+        tuples = zip(*(k.to_pylist() for k in keys), strict=True)
+        hashes = np.array([self._hash(key) for key in tuples], np.int64)
+        arrival = self._logic.arrive(positions(hashes, self.slices), keys, rows.select(self._logic.columns), moment)
+        self.late_rows += arrival.late_rows
+        self.malformed_rows += arrival.malformed_rows
+        self._newest_us = max(self._newest_us, arrival.newest_us)
+        return [self._update_instance(i, arrival.rows, moment) for i in range(self.instances)]
+
+    def _update_instance(self, instance: int, arrived: pa.Table, moment: Moment) -> pa.Table:
+        mine = frozenset(s for s in range(self.slices) if s * self.instances // self.slices == instance)
+        wanted = self._mask(mine)[slice_of(arrived.column(POSITION).to_numpy(), self.slices)]
+        concerned = [s for s in self._stored if s.slices & mine]
+        layout = self._logic.layout
+        runs = [Run(s.run, layout, self.slices, str(i), self._mask(s.slices & mine)) for i, s in enumerate(concerned)]
+        updated = update(self._logic, Chain(runs, layout), [arrived.filter(pa.array(wanted))], moment)
+        gone = {id(concerned[int(run.name)]) for run in updated.replaced}
+        kept = [_Stored(s.run, s.slices - mine) if id(s) in gone else s for s in self._stored]
+        self._stored = [s for s in kept if s.slices]
+        if updated.run is not None and updated.run.num_rows:
+            self._stored.append(_Stored(updated.run, mine))
+        self.keys += updated.keys_added - updated.keys_removed
+        return updated.output
+
+    def _mask(self, slices: frozenset[int]) -> np.ndarray:
+        mask = np.zeros(self.slices, np.bool_)
+        mask[list(slices)] = True
+        return mask

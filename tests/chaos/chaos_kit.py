@@ -1,0 +1,106 @@
+"""Driver processes that die as told, and damage to what they leave behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import chaos_app
+import springtide
+from springtide import faults
+from springtide.blocks.block import BlockRef
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest
+from springtide.blocks.store import LocalStore
+
+DEADLINE_S = 240.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a driver process ended, what it printed, and which failpoints left their mark."""
+
+    code: int
+    output: str
+    fired: frozenset[str]
+
+    @property
+    def killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+    def __str__(self) -> str:
+        return f"code {self.code}, fired {sorted(self.fired)}, output:\n{self.output}"
+
+
+def drive(root: Path, failpoints: str, *, epochs: int, master: str = "local[2]") -> Ended:
+    """Run the chaos app in a process of its own, with failpoints armed, until it ends or dies.
+
+    Also waits for its JVM: that holds the pipe open, and goes when it finds its driver gone.
+    """
+    markers = root / "markers"
+    markers.mkdir(parents=True, exist_ok=True)
+    for left in markers.iterdir():
+        left.unlink()
+    source = Path(springtide.__file__).parents[1]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")]),
+        faults.ENVIRONMENT: failpoints,
+        faults.MARKERS: str(markers),
+    }
+    command = [sys.executable, chaos_app.__file__, str(root), f"--epochs={epochs}", f"--master={master}"]
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+    return Ended(done.returncode, done.stdout, frozenset(path.name for path in markers.iterdir()))
+
+
+def wait_until(condition: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
+    """Return as soon as a condition holds; fail if it does not within the deadline."""
+    never, end = threading.Event(), time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
+        never.wait(0.05)
+
+
+def head(checkpoint: Path) -> Manifest | None:
+    """The last whole manifest; reads only."""
+    log = ManifestLog(LocalStore(checkpoint))
+    epochs = log.epochs()
+    return log.read(epochs[-1]) if epochs else None
+
+
+def manifest_path(checkpoint: Path, epoch: int) -> Path:
+    return checkpoint / "manifests" / f"{epoch:09d}.json"
+
+
+def state_blocks(manifest: Manifest, operator: str) -> tuple[BlockRef, ...]:
+    """The runs that hold an operator's state after an epoch."""
+    return manifest.operators[operator].runs
+
+
+def flip_bit(path: Path) -> None:
+    """Damage one byte in the middle of a file; its size stays."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+
+
+def listing(directory: Path) -> dict[str, bytes]:
+    """Every file and its bytes, but for the heartbeat of a living driver and files being written."""
+    return {
+        str(path.relative_to(directory)): b"" if path.parent.name == "drivers" else path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.name.endswith(".tmp")
+    }
