@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from springtide import App, Groups, Reduced, sinks, sources
 
@@ -39,12 +40,11 @@ def sessions_of_all(groups: Groups) -> Reduced:
     A piece is an open session or a single event. Sorted by user and time, a run of pieces without a gap
     is a session; each user's last one stays open, the others have ended.
     """
-    known = np.flatnonzero(groups.known)
-    events = micros(groups.rows, "at")
+    known, events = np.flatnonzero(groups.known), numbers(groups.rows["at"])
     user = np.concatenate([known, groups.group_of_row])
-    began = np.concatenate([micros(groups.state, "began")[known], events])
-    last = np.concatenate([micros(groups.state, "last")[known], events])
-    count = np.concatenate([numbers(groups.state, "events")[known], np.ones_like(events)])
+    began = np.concatenate([numbers(groups.state["began"])[known], events])
+    last = np.concatenate([numbers(groups.state["last"])[known], events])
+    count = np.concatenate([numbers(groups.state["events"])[known], np.ones_like(events)])
 
     order = np.lexsort((began, user))
     user, began, last, count = user[order], began[order], last[order], count[order]
@@ -53,23 +53,18 @@ def sessions_of_all(groups: Groups) -> Reduced:
     first = np.flatnonzero(new_user | gap)
     final = np.append(first[1:], len(user)) - 1
     sessions = pa.table({
+        "user": groups.keys["user"].take(user[first]),
         "began": times(began[first]),
         "last": times(last[final]),
         "events": np.add.reduceat(count, first),
     })  # fmt: skip
-    is_open = np.append(user[first][1:] != user[first][:-1], True)
-    ended = np.flatnonzero(~is_open)
-    users = groups.keys.take(user[first][ended])
-    output = sessions.take(ended).add_column(0, "user", users.column("user"))
-    return Reduced(sessions.take(np.flatnonzero(is_open)), output)
+    is_open = pa.array(np.append(user[first][1:] != user[first][:-1], True))
+    return Reduced(state=sessions.filter(is_open), output=sessions.filter(pc.invert(is_open)))
 
 
-def micros(table: pa.Table, column: str) -> np.ndarray:
-    return numbers(table.set_column(0, column, table.column(column).cast(pa.int64())), column)
-
-
-def numbers(table: pa.Table, column: str) -> np.ndarray:
-    return table.column(column).fill_null(0).to_numpy()
+def numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """A column as whole numbers; times are microseconds."""
+    return column.cast(pa.int64()).fill_null(0).to_numpy()
 
 
 def times(us: np.ndarray) -> pa.Array:

@@ -1,7 +1,7 @@
 """Failpoints: named places where a test makes the process die or an operation fail.
 
 Nothing happens unless the environment variable `SPRINGTIDE_FAILPOINTS` arms a point. Its form is
-`point=action[@epoch]`, separated by commas, for example `manifest.before=kill@3,block.put=oserror`.
+`point=action[@epoch]`, separated by commas, for example `manifest.after=kill@3,block.put=oserror`.
 
 Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error before the operation,
 `late-oserror` raises it after the operation took effect (a call that timed out but landed), and

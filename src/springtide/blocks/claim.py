@@ -7,6 +7,7 @@ holder has not renewed its claim for `LEASE_S`.
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -22,6 +23,10 @@ from springtide.blocks.store import Store
 DIRECTORY = "drivers"
 LEASE_S = 30.0
 RENEW_S = 5.0
+RELEASED = -1
+"""In place of a process number: the claim was given back."""
+
+_NAME = re.compile(r"([0-9]{9,})\.json")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Claim:
         """Let the next driver in at once."""
         self._done.set()
         self._renewal.join()
-        self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "pid": -1}).encode())
+        self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "pid": RELEASED}).encode())
 
 
 def claim(
@@ -92,7 +97,7 @@ def claim(
     wait: Callable[[float], None] = time.sleep,
 ) -> Claim:
     """Take the checkpoint, or raise CheckpointInUse before anything else is written."""
-    generations = [int(n.removesuffix(".json")) for n in store.list(DIRECTORY)]
+    generations = _generations(store)
     last = max(generations, default=0)
     if last:
         _ensure_gone(store, last, now, wait)
@@ -101,8 +106,13 @@ def claim(
     try:
         store.put_if_absent(_path(last + 1), me.encode())
     except AlreadyThere:
-        raise CheckpointInUse(store.url, str(Holder.decode(store.get(_path(last + 1))))) from None
-    store.delete(_path(g) for g in generations)
+        raise _in_use(store) from None
+    if max(_generations(store)) > last + 1:
+        # Others have come and gone since we looked, and ours is a generation that was over.
+        store.delete([_path(last + 1)])
+        raise _in_use(store)
+    # The one before stays, so that a driver which looked before us finds the place it wants taken.
+    store.delete(_path(g) for g in generations if g < last)
     return Claim(store, last + 1, me)
 
 
@@ -110,8 +120,8 @@ def _ensure_gone(
     store: Store, generation: int, now: Callable[[], float], wait: Callable[[float], None]
 ) -> None:
     """Return once the holder is known to be dead or silent for a lease; raise if it lives."""
-    holder = Holder.decode(store.get(_path(generation)))
-    if holder.pid == -1:
+    holder = _holder(store, generation)
+    if holder.pid == RELEASED:
         return
     lives = alive(holder)
     if lives is False:
@@ -121,8 +131,32 @@ def _ensure_gone(
     deadline = now() + LEASE_S
     while now() < deadline:
         wait(1.0)
-        if Holder.decode(store.get(_path(generation))).beat != holder.beat:
+        there = _holder(store, generation)
+        if there.pid == RELEASED:
+            return
+        if there.beat != holder.beat:
             raise CheckpointInUse(store.url, str(holder))
+
+
+def _holder(store: Store, generation: int) -> Holder:
+    """Who holds a generation; if it is over and gone, somebody else has the checkpoint by now."""
+    try:
+        return Holder.decode(store.get(_path(generation)))
+    except FileNotFoundError:
+        raise _in_use(store) from None
+
+
+def _in_use(store: Store) -> CheckpointInUse:
+    newest = max(_generations(store), default=0)
+    try:
+        return CheckpointInUse(store.url, str(Holder.decode(store.get(_path(newest)))))
+    except FileNotFoundError:
+        return CheckpointInUse(store.url, "another driver")
+
+
+def _generations(store: Store) -> list[int]:
+    found = (_NAME.fullmatch(name) for name in store.list(DIRECTORY))
+    return [int(match[1]) for match in found if match]
 
 
 def _path(generation: int) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from springtide import faults
 from springtide.blocks.block import DIRECTORY, epoch_of
+from springtide.blocks.log import DIRECTORY as MANIFESTS
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.ids import Epoch
@@ -35,7 +36,8 @@ class Collector:
         if head is None:
             return Garbage()
         self._retained = [*self._before(head), head]
-        self.log.store.tidy(DIRECTORY)
+        for directory in (DIRECTORY, MANIFESTS):
+            self.log.store.tidy(directory)
         old = [e for e in self.log.epochs() if e < self._retained[0].epoch]
         return self._remove(Garbage(self._orphans(head.epoch), tuple(old)))
 
@@ -66,7 +68,7 @@ class Collector:
 
     def _remove(self, garbage: Garbage) -> Garbage:
         if garbage.blocks or garbage.manifests:
-            faults.fire("gc.delete")
+            faults.fire("gc.delete", self._retained[-1].epoch)
         self.log.store.delete(f"{DIRECTORY}/{name}" for name in garbage.blocks)
         self.log.forget(list(garbage.manifests))
         return garbage

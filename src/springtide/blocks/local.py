@@ -97,9 +97,13 @@ class LocalBlocks:
         path = self.directory / name
         self.directory.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, path)
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
+            raise
         _verified.add(str(path))
 
 

@@ -1,5 +1,8 @@
 """The manifest log: one manifest an epoch, each committed once, each naming its parent."""
 
+import re
+from contextlib import suppress
+
 from springtide import faults
 from springtide.blocks.errors import AlreadyThere, LineageBroken, ManifestConflict, StoreFailed
 from springtide.blocks.manifest import Manifest, TornManifest
@@ -9,12 +12,20 @@ from springtide.ids import Epoch
 DIRECTORY = "manifests"
 TORN = "torn"
 
+_NAME = re.compile(r"([0-9]{9,})\.json")
+
 
 class ManifestLog:
     """Reads and commits manifests. Only the driver that holds the checkpoint's claim uses it."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
+
+    def check_readable(self) -> None:
+        """NewerFormat if a later release wrote the last manifest; writes nothing."""
+        for epoch in self.epochs()[-1:]:
+            with suppress(TornManifest):
+                self.read(epoch)
 
     def head(self) -> Manifest | None:
         """The last committed manifest. A torn last one does not count; it is set aside."""
@@ -27,8 +38,8 @@ class ManifestLog:
 
     def epochs(self) -> list[Epoch]:
         """The epochs that have a manifest, oldest first."""
-        names = self.store.list(DIRECTORY)
-        return [Epoch(int(n.removesuffix(".json"))) for n in names if n.removesuffix(".json").isdigit()]
+        found = (_NAME.fullmatch(name) for name in self.store.list(DIRECTORY))
+        return sorted(Epoch(int(match[1])) for match in found if match)
 
     def read(self, epoch: Epoch) -> Manifest:
         return Manifest.decode(self.store.get(_path(epoch)))
@@ -47,8 +58,11 @@ class ManifestLog:
         except AlreadyThere:
             self._check_same(manifest)
         except OSError as error:
-            if not self._landed(manifest):
-                raise StoreFailed("write", _path(manifest.epoch), str(error)) from error
+            if self._landed(manifest):
+                return
+            if isinstance(error, StoreFailed):
+                raise
+            raise StoreFailed("write", _path(manifest.epoch), str(error)) from error
 
     def forget(self, epochs: list[Epoch]) -> None:
         """Remove old manifests, after the blocks only they needed."""
@@ -57,7 +71,7 @@ class ManifestLog:
     def _landed(self, manifest: Manifest) -> bool:
         try:
             self._check_same(manifest)
-        except (FileNotFoundError, TornManifest):
+        except (OSError, TornManifest):
             return False
         return True
 

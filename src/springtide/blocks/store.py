@@ -66,7 +66,7 @@ class LocalStore:
             os.replace(temporary, path)
             _sync_directory(path.parent)
         except OSError as error:
-            raise StoreFailed("write", name, str(error)) from error
+            raise StoreFailed("write", name, _reason(error)) from error
 
     def put_if_absent(self, name: str, data: Data) -> None:
         path = self.root / name
@@ -80,15 +80,19 @@ class LocalStore:
         except FileExistsError as error:
             raise AlreadyThere(name) from error
         except OSError as error:
-            raise StoreFailed("write", name, str(error)) from error
+            raise StoreFailed("write", name, _reason(error)) from error
 
     def _write(self, path: Path, data: Data) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
+            raise
         return temporary
 
     def get(self, name: str) -> bytes:
@@ -122,7 +126,7 @@ class ObjectStore:
         try:
             self.filesystem.pipe_file(self._at(name), bytes(data))
         except OSError as error:
-            raise StoreFailed("write", name, str(error)) from error
+            raise StoreFailed("write", name, _reason(error)) from error
 
     def put_if_absent(self, name: str, data: Data) -> None:
         try:
@@ -130,7 +134,7 @@ class ObjectStore:
         except FileExistsError as error:
             raise AlreadyThere(name) from error
         except OSError as error:
-            raise StoreFailed("write", name, str(error)) from error
+            raise StoreFailed("write", name, _reason(error)) from error
 
     def get(self, name: str) -> bytes:
         data: bytes = self.filesystem.cat_file(self._at(name))
@@ -156,6 +160,10 @@ class ObjectStore:
 
     def _at(self, name: str) -> str:
         return f"{self.path}/{name}"
+
+
+def _reason(error: OSError) -> str:
+    return str(error) or type(error).__name__
 
 
 def _sync_directory(directory: Path) -> None:

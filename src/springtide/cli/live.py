@@ -16,7 +16,7 @@ from springtide.cli.figures import number, rate, rates, seconds, state_rows
 from springtide.metrics.report import EpochReport
 
 SHOWN = 8
-"""Epochs in the table; the rate is over the last ones of these."""
+"""Epochs in the table, and those that the rate is over."""
 
 
 class View(Protocol):
@@ -68,12 +68,13 @@ class LineView(NoView):
     def __init__(self, terminal: Console) -> None:
         self.terminal = terminal
         self.last: list[EpochReport] = []
+        """One more than is shown: rates are measured from the end of the epoch before."""
 
     def doing(self, what: str) -> None:
         self._print(what)
 
     def epoch(self, report: EpochReport) -> None:
-        self.last = [*self.last[1 - SHOWN :], report]
+        self.last = [*self.last[-SHOWN:], report]
         self._print(
             f"epoch {report.epoch}{' (published again)' if report.replayed else ''}"
             f"  rows {number(report.rows_in)}"
@@ -100,6 +101,7 @@ class TableView:
     ) -> None:
         self.app, self.beside, self.clock = app, beside, clock
         self.last: list[EpochReport] = []
+        """One more than is shown: rates are measured from the end of the epoch before."""
         self.epochs = self.rows = 0
         self._began = clock()
         self._what: str | None = "starting"
@@ -124,11 +126,10 @@ class TableView:
         if self.beside is not None:
             self._extra = self.beside()
         self.epochs, self.rows = self.epochs + 1, self.rows + report.rows_in
-        self.last = [*self.last[1 - SHOWN :], report]
+        self.last = [*self.last[-SHOWN:], report]
 
     def _picture(self) -> RenderableType:
-        parts = [self._headline(), *([] if not self.last else [self._body()])]
-        return Group(*parts)
+        return Group(self._headline(), self._body()) if self.last else self._headline()
 
     def _headline(self) -> RenderableType:
         text = Text.assemble((self.app, "bold cyan"), f"  {self.clock() - self._began:.0f} s")
@@ -136,7 +137,7 @@ class TableView:
             text.append(f"  {number(self.epochs)} epochs  {number(self.rows)} rows")
             recent = rate(self.last)
             if recent is not None:
-                text.append(f"  {number(recent)} rows/s over the last {len(self.last) - 1}")
+                text.append(f"  {number(recent)} rows/s over the last {len(self.last) - 1} epochs")
         if self._what is None:
             return text
         text.append(f"  {self._what}", style="dim")
@@ -154,7 +155,7 @@ class TableView:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in ("epoch", "rows", "rows/s", "took", "latency", "lag", "state rows"):
             table.add_column(name, justify="right", no_wrap=True)
-        for report, per_s in zip(self.last, rates(self.last), strict=True):
+        for report, per_s in list(zip(self.last, rates(self.last), strict=True))[-SHOWN:]:
             table.add_row(
                 f"{report.epoch}{'*' if report.replayed else ''}",
                 number(report.rows_in),

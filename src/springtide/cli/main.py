@@ -54,7 +54,7 @@ class Verbs(TyperGroup):
             _say(str(error))
             raise typer.Exit(_exit_code(error)) from error
         except KeyboardInterrupt:
-            _say("interrupted; the checkpoint holds every committed epoch")
+            _say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
 

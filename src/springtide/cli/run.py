@@ -71,6 +71,7 @@ def run(
     """
     target = Target.parse(app)
     loaded = load_app(target)
+    loaded.graph()  # A dataflow that can't run is refused before Spark starts.
     share_with_workers(target.directory)
     place = checkpoint or default_checkpoint(loaded.name)
     terminal = Console()

@@ -1,6 +1,7 @@
 """Where rows go. Publishing is idempotent by epoch: a repeated epoch changes nothing."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,8 +35,8 @@ class EpochOutput(Protocol):
     def top(self, column: str, n: int) -> pa.Table:
         """The n rows with the greatest values of a column, on the driver."""
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> None:
-        """Call a function on the workers with each part's number and rows."""
+    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
+        """Call a function on the workers with the number and the rows of each part that has rows; their numbers."""
 
 
 class SinkSpec(Protocol):
@@ -52,16 +53,25 @@ class Parquet:
     path: str
 
     def publish(self, output: EpochOutput) -> None:
-        output.each_part(partial(_write_part, self.path, output.epoch))
+        written = {_part_name(part) for part in output.each_part(partial(_write_part, self.path, output.epoch))}
+        # An epoch whose manifest was torn is computed anew, and may come in fewer parts than before.
+        store, directory = open_store(self.path), f"epoch={output.epoch}"
+        stale = [name for name in store.list(directory) if _PART.fullmatch(name) and name not in written]
+        store.delete(f"{directory}/{name}" for name in stale)
+
+
+_PART = re.compile(r"part-\d{5,}\.parquet")
+
+
+def _part_name(part: int) -> str:
+    return f"part-{part:05d}.parquet"
 
 
 def _write_part(path: str, epoch: int, part: int, rows: pa.Table) -> None:
     """Write one part file; runs on a worker."""
-    if rows.num_rows == 0:
-        return
     buffer = io.BytesIO()
     pq.write_table(rows, buffer)
-    open_store(path).put(f"epoch={epoch}/part-{part:05d}.parquet", buffer.getbuffer())
+    open_store(path).put(f"epoch={epoch}/{_part_name(part)}", buffer.getbuffer())
     faults.fire("publish.part", epoch)
 
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from springtide import faults
@@ -11,10 +12,12 @@ from springtide.blocks.block import BlockRef
 from springtide.blocks.collect import Collector, Garbage
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.log import ManifestLog
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, TornManifest
 from springtide.blocks.store import Store
+from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
 from springtide.engine.bound import BoundGraph
+from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.inputs import Inputs
 from springtide.engine.keyed import run_capture, run_keyed
@@ -91,7 +94,7 @@ class EpochRunner:
         reports: list[OperatorReport] = []
         with frames:
             if replayed and self.head is not None:
-                manifest, parent = self.head, None
+                manifest, parent = self.head, self._before(self.head)
                 frames.outputs.update(manifest.outputs)
             else:
                 parent = self._parent_of(epoch)
@@ -114,6 +117,13 @@ class EpochRunner:
         if epoch != expected:
             raise LineageBroken(epoch, expected - 1)
         return self.head
+
+    def _before(self, manifest: Manifest) -> Manifest | None:
+        """The manifest before one; None if there is none to read."""
+        try:
+            return self.log.read(Epoch(manifest.epoch - 1))
+        except (FileNotFoundError, TornManifest):
+            return None
 
     def _compute(
         self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, reports: list[OperatorReport]
@@ -148,7 +158,15 @@ class EpochRunner:
     def _publish(self, frames: EpochFrames, manifest: Manifest) -> None:
         for sink in self.bound.graph.of(Sink):
             faults.fire("publish.before", manifest.epoch)
-            sink.spec.publish(self._output(sink, frames, manifest))
+            doing = f"publishing epoch {manifest.epoch}"
+            try:
+                sink.spec.publish(self._output(sink, frames, manifest))
+            except StepFailed:
+                raise
+            except PySparkException as error:
+                raise explain(error, sink.name, doing) from error
+            except Exception as error:
+                raise StepFailed(sink.name, doing, f"{type(error).__name__}: {error}") from error
 
     def _output(self, sink: Sink, frames: EpochFrames, manifest: Manifest) -> CommittedOutput:
         step = sink.parents[0]

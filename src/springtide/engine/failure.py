@@ -10,13 +10,13 @@ _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$")
 _STEP = re.compile(r"step '([A-Za-z0-9_-]+)' failed while ([a-z ]+): (.*)")
 
 
-def explain(error: PySparkException, step: str) -> StepFailed:
+def explain(error: PySparkException, step: str, doing: str = "running its job") -> StepFailed:
     """The step and the reason of a failed job; a function's own traceback comes along."""
     text = str(error)
     found = _STEP.search(text)
     if found:
         return StepFailed(found[1], found[2], found[3], _user_traceback(text))
-    return StepFailed(step, "running its job", _last_line(text), _user_traceback(text))
+    return StepFailed(step, doing, _last_line(text), _user_traceback(text))
 
 
 def _last_line(text: str) -> str:

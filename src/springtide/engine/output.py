@@ -40,5 +40,6 @@ class CommittedOutput:
         rows = self.table()
         return rows.sort_by([(column, "descending")]).slice(0, n)
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> None:
-        self.frame().mapInArrow(EachPart(function, self.schema), RECORD).collect()
+    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
+        parts = self.frame().mapInArrow(EachPart(function, self.schema), RECORD).collect()
+        return [int(row.record) for row in parts]

@@ -4,11 +4,13 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyspark.sql.types import StringType, StructField, StructType
+
 from springtide.blocks.block import BlockRef
 from springtide.metrics.report import InstanceReport
 from springtide.state.logic import BEGINNING_US
 
-RECORD = "record string"
+RECORD = StructType([StructField("record", StringType())])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A running app: started, watched, stopped."""
 
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.log import ManifestLog
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
@@ -32,6 +34,8 @@ from springtide.metrics.report import EpochReport
 from springtide.plan.plan import even_plan
 
 EMBEDDED = WorkerId("driver")
+POLL_S = 0.2
+"""How often a waiting caller looks whether the query has ended by itself."""
 Listener = Callable[[EpochReport], None]
 
 
@@ -66,6 +70,7 @@ class Running:
         spark = spark or SparkSession.getActiveSession()
         self._owned = spark is None
         self._claim: Claim | None = None
+        self._scratch: str | None = None
         store = open_store(_absolute(config.checkpoint))
         self._spark = spark or make_session(dataflow.name, config.session)
         try:
@@ -79,10 +84,12 @@ class Running:
         graph, spark, config = dataflow.graph(), self._spark, self.config
         inputs = Inputs.open(spark, graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
-        # First the claim, then the record: a second driver and a changed app are refused before any write.
-        AppRecord(dataflow.name, dataflow.slices, bound.describe()).check(store)
+        # A changed app, a newer format and a second driver are refused before anything is written.
+        record = AppRecord(dataflow.name, dataflow.slices, bound.describe())
+        record.check(store)
+        ManifestLog(store).check_readable()
         self._claim = claim(store)
-        AppRecord(dataflow.name, dataflow.slices, bound.describe()).write(store)
+        record.write(store)
         self._log = ReportLog(store)
         plan = even_plan(
             tuple(bound.logics),
@@ -91,7 +98,9 @@ class Running:
             worker=EMBEDDED,
             version=PlanVersion(1),
         )
-        local = config.local or tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
+        local = config.local
+        if local is None:
+            local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         runner = EpochRunner(
             dataflow.name, bound, inputs, store, Storage(local, store.url), plan, self._claim.generation,
             Progress(graph), self._on_report,
@@ -129,7 +138,7 @@ class Running:
 
     def _ended(self) -> bool:
         """Wait a moment; True if the query ended or the app reached its end."""
-        if self._done.wait(0.05) or not self.query.isActive:
+        if self._done.wait(POLL_S) or not self.query.isActive:
             return True
         seconds = self.config.until.seconds
         return seconds is not None and time.monotonic() - self._started >= seconds
@@ -152,6 +161,8 @@ class Running:
         if self._claim is not None:
             self._claim.release()
             self._claim = None
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
         if self._owned:
             self._spark.stop()
 

@@ -22,12 +22,20 @@ def align(store: Store, head: Epoch | None) -> None:
     Spark may have logged an epoch as done whose manifest turned out to be torn. Its entry is removed,
     so that Spark runs it again from the same offsets. More than one epoch can't be repeated so.
     """
-    last = -1 if head is None else head
-    done = [int(n) for n in store.list(f"{DIRECTORY}/commits") if n.isdigit()]
-    beyond = sorted(epoch for epoch in done if epoch > last)
+    again = 0 if head is None else head + 1
+    beyond = [epoch for epoch in _logged(store, "commits") if epoch >= again]
     if not beyond:
         return
-    if beyond != [last + 1]:
-        raise LineageBroken(beyond[-1] + 1, last)
-    path = f"{DIRECTORY}/commits"
-    store.delete([f"{path}/{last + 1}", f"{path}/.{last + 1}.crc"])
+    if beyond != [again]:
+        raise LineageBroken(beyond[-1] + 1, again - 1)
+    # Spark goes on from its last offsets: those of an epoch it had begun since would make it skip this one.
+    _forget(store, "offsets", [epoch for epoch in _logged(store, "offsets") if epoch > again])
+    _forget(store, "commits", [again])
+
+
+def _logged(store: Store, log: str) -> list[int]:
+    return sorted(int(name) for name in store.list(f"{DIRECTORY}/{log}") if name.isdigit())
+
+
+def _forget(store: Store, log: str, epochs: list[int]) -> None:
+    store.delete(f"{DIRECTORY}/{log}/{name}" for epoch in epochs for name in (f"{epoch}", f".{epoch}.crc"))

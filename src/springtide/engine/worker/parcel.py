@@ -6,10 +6,17 @@ moves bytes, not rows.
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from springtide.engine.record import MapStats
 
-PARCEL = "instance int, stats string, payload binary"
+PARCEL = StructType(
+    [
+        StructField("instance", IntegerType()),
+        StructField("stats", StringType()),
+        StructField("payload", BinaryType()),
+    ]
+)
 
 
 def parcel(instance: int, stats: str | None, payload: pa.Buffer | None) -> pa.RecordBatch:

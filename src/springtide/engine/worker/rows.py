@@ -76,11 +76,13 @@ class MapTable:
 
 @dataclass(frozen=True)
 class EachPart:
-    """Hand each partition's rows to a sink's function."""
+    """Hand each partition that has rows to a sink's function, and tell which these are."""
 
     function: Callable[[int, pa.Table], None]
     rows: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        self.function(partition(), table_of(list(batches), self.rows))
-        yield pa.RecordBatch.from_pydict({"record": [""]})
+        rows = table_of(list(batches), self.rows)
+        if rows.num_rows:
+            self.function(partition(), rows)
+            yield pa.RecordBatch.from_pydict({"record": [str(partition())]})

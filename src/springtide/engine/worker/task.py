@@ -46,7 +46,7 @@ def partition() -> int:
 def table_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """All batches as one table of this schema."""
     if not batches:
-        return schema.emptytable_of()
+        return schema.empty_table()
     return pa.Table.from_batches(batches).select(schema.names).cast(schema)
 
 

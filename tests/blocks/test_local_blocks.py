@@ -1,0 +1,286 @@
+"""Blocks: checksums, names that no other attempt uses, damage found and mended, nothing unpickled."""
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from blocks_kit import AFTER, BEFORE, S3Like, s3_store
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.blocks import local
+from springtide.blocks.block import (
+    OUTPUT, RUN, BlockRef, block_name, checksum, decode, encode, epoch_of, format_slices, parse_slices,
+)  # fmt: skip
+from springtide.blocks.collect import Collector
+from springtide.blocks.errors import BlockCorrupt, StoreFailed
+from springtide.blocks.local import LocalBlocks
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.store import LocalStore
+from springtide.ids import Epoch, InstanceId, PlanVersion
+
+TABLE = pa.table({"k": ["a", None, "日本"], "n": pa.array([1, 2, 3], pa.int64()), "l": [[1], [], None]})
+
+
+@pytest.fixture
+def durable(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "durable")
+
+
+@pytest.fixture
+def blocks(tmp_path: Path, durable: LocalStore) -> LocalBlocks:
+    return LocalBlocks(tmp_path / "worker", durable)
+
+
+def write(blocks: LocalBlocks, table: pa.Table = TABLE, **options: Any) -> BlockRef:
+    fields = {"operator": "counts", "epoch": Epoch(7), "instance": InstanceId(3), "kind": RUN, "slices": "0-3,9"}
+    return blocks.write(table, **{**fields, **options})
+
+
+def new_process() -> None:
+    """A process that has just started has verified nothing."""
+    local._verified.clear()
+
+
+def flip(path: Path, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.chmod(0o600)
+    path.write_bytes(data)
+
+
+def local_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
+    return blocks.directory / ref.name
+
+
+def durable_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
+    assert isinstance(blocks.durable, LocalStore)
+    return blocks.durable.root / ref.path
+
+
+class TestWriting:
+    def test_a_block_is_on_the_worker_and_durable_with_the_bytes_its_reference_promises(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks, expires_us=(1, 9))
+        assert local_copy(blocks, ref).read_bytes() == durable_copy(blocks, ref).read_bytes()
+        data = durable_copy(blocks, ref).read_bytes()
+        assert (ref.size_bytes, ref.crc32, ref.rows) == (len(data), checksum(data), 3)
+        assert (ref.operator, ref.epoch, ref.slices, ref.expires_us) == ("counts", 7, "0-3,9", (1, 9))
+        assert blocks.open(ref) == TABLE
+        assert decode(data) == TABLE
+
+    def test_two_attempts_never_share_a_name(self, blocks: LocalBlocks) -> None:
+        """A zombie that writes the same instance of the same epoch once more overwrites nothing."""
+        refs = [write(blocks) for _ in range(20)]
+        assert len({ref.name for ref in refs}) == 20
+        assert len(blocks.durable.list("blocks")) == 20
+        assert all(blocks.open(ref) == TABLE for ref in refs)
+
+    def test_a_block_that_could_not_be_made_durable_is_an_error(self, tmp_path: Path) -> None:
+        bucket = S3Like()
+        blocks = LocalBlocks(tmp_path, s3_store(bucket))
+        for when in (BEFORE, AFTER):
+            bucket.fail = lambda call, path, when=when: when if call == "put" else None
+            with pytest.raises(StoreFailed, match="could not write 'blocks/counts"):
+                write(blocks)
+
+    def test_nothing_half_written_is_left_when_the_local_disk_is_full(
+        self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(source: Any, target: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(local.os, "replace", full)
+        with pytest.raises(OSError, match="No space left"):
+            write(blocks)
+        assert os.listdir(blocks.directory) == []
+        assert blocks.durable.list("blocks") == []
+
+    def test_forgetting_removes_the_local_copy_only(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks)
+        blocks.forget([ref.name, "never-there"])
+        assert not local_copy(blocks, ref).exists()
+        assert blocks.open(ref) == TABLE, "and the durable one still serves"
+
+
+class TestDamage:
+    @pytest.mark.parametrize("where", [0.0, 0.2, 0.5, 0.8, 1.0])
+    def test_a_flipped_bit_in_the_local_copy_is_mended_from_the_durable_one(self, blocks: LocalBlocks, where: float) -> None:
+        ref = write(blocks)
+        flip(local_copy(blocks, ref), int((ref.size_bytes * 8 - 1) * where))
+        new_process()
+        assert blocks.open(ref) == TABLE
+        assert checksum(local_copy(blocks, ref).read_bytes()) == ref.crc32, "the local copy is whole again"
+
+    @pytest.mark.parametrize("size", [0, 1, 100, -1])
+    def test_a_cut_short_local_copy_is_mended(self, blocks: LocalBlocks, size: int) -> None:
+        ref = write(blocks)
+        os.truncate(local_copy(blocks, ref), size if size >= 0 else ref.size_bytes - 1)
+        new_process()
+        assert blocks.open(ref) == TABLE
+
+    def test_a_wiped_worker_directory_is_mended(self, blocks: LocalBlocks) -> None:
+        """Also within a process that had verified the blocks before."""
+        refs = [write(blocks) for _ in range(3)]
+        shutil.rmtree(blocks.directory)
+        assert [blocks.open(ref) for ref in refs] == [TABLE] * 3
+        shutil.rmtree(blocks.directory)
+        new_process()
+        assert [blocks.open(ref) for ref in refs] == [TABLE] * 3
+
+    def test_another_worker_gets_it_from_the_durable_store(self, blocks: LocalBlocks, tmp_path: Path) -> None:
+        ref = write(blocks)
+        assert LocalBlocks(tmp_path / "other", blocks.durable).open(ref) == TABLE
+
+    def test_a_flipped_bit_in_every_copy_is_an_error_that_says_what_is_lost(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks)
+        flip(local_copy(blocks, ref), 999)
+        flip(durable_copy(blocks, ref), 1001)
+        new_process()
+        with pytest.raises(BlockCorrupt) as caught:
+            blocks.open(ref)
+        error = caught.value
+        assert (error.operator, error.slices, error.epoch, error.block) == ("counts", "0-3,9", 7, ref.name)
+        assert "operator 'counts', slices 0-3,9" in str(error)
+        assert "of epoch 7" in str(error)
+        assert error.tried == ("local copy has the wrong checksum", "durable copy has the wrong checksum")
+        copy = pickle.loads(pickle.dumps(error))
+        assert (str(copy), vars(copy)) == (str(error), vars(error)), "a worker can send it to the driver"
+
+    def test_a_block_that_is_nowhere_is_an_error_that_says_so(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks)
+        local_copy(blocks, ref).unlink()
+        durable_copy(blocks, ref).unlink()
+        with pytest.raises(BlockCorrupt, match=r"no local copy; no durable copy"):
+            blocks.open(ref)
+
+    def test_a_whole_block_of_another_attempt_does_not_pass_for_this_one(self, blocks: LocalBlocks) -> None:
+        """Same name and same size, other content: only the checksum tells a stale copy."""
+        old, new = write(blocks, pa.table({"n": [1, 2]})), write(blocks, pa.table({"n": [1, 3]}))
+        assert old.size_bytes == new.size_bytes
+        shutil.copyfile(local_copy(blocks, old), local_copy(blocks, new))
+        new_process()
+        assert blocks.open(new).column("n").to_pylist() == [1, 3]
+
+    def test_a_damaged_durable_copy_does_not_matter_while_the_local_one_is_whole(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks)
+        flip(durable_copy(blocks, ref), 5)
+        new_process()
+        assert blocks.open(ref) == TABLE
+
+
+class Bomb:
+    """A pickle of it writes a file when it is loaded."""
+
+    def __init__(self, evidence: Path) -> None:
+        self.evidence = evidence
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.write_text, (self.evidence, "unpickled")
+
+
+class TestPlantedPickles:
+    @pytest.fixture
+    def evidence(self, tmp_path: Path) -> Path:
+        return tmp_path / "evidence"
+
+    def test_the_bomb_works(self, evidence: Path) -> None:
+        """Else the other tests would prove nothing."""
+        pickle.loads(pickle.dumps(Bomb(evidence)))
+        assert evidence.read_text() == "unpickled"
+
+    def test_in_place_of_the_local_copy_it_is_replaced(self, blocks: LocalBlocks, evidence: Path) -> None:
+        ref = write(blocks)
+        local_copy(blocks, ref).write_bytes(pickle.dumps(Bomb(evidence)))
+        new_process()
+        assert blocks.open(ref) == TABLE
+        assert not evidence.exists()
+
+    def test_in_place_of_every_copy_it_is_an_error(self, blocks: LocalBlocks, evidence: Path) -> None:
+        ref = write(blocks)
+        for path in (local_copy(blocks, ref), durable_copy(blocks, ref)):
+            path.write_bytes(pickle.dumps(Bomb(evidence)).ljust(ref.size_bytes, b"\0"))
+        new_process()
+        with pytest.raises(BlockCorrupt, match="wrong checksum"):
+            blocks.open(ref)
+        assert not evidence.exists()
+
+    def test_even_with_the_right_checksum_it_is_no_arrow_file(self, blocks: LocalBlocks, evidence: Path) -> None:
+        data = pickle.dumps(Bomb(evidence))
+        ref = write(blocks)
+        forged = BlockRef(ref.name, "counts", Epoch(7), 1, len(data), checksum(data), "0")
+        for path in (local_copy(blocks, ref), durable_copy(blocks, ref)):
+            path.write_bytes(data)
+        new_process()
+        with pytest.raises(pa.ArrowInvalid):
+            blocks.open(forged)
+        assert not evidence.exists()
+
+    @pytest.mark.parametrize("name", ["state.pkl", "counts.000000007.0.run.zz.arrow", "x.pickle.arrow", ".hidden"])
+    def test_as_another_file_it_is_left_alone(self, blocks: LocalBlocks, evidence: Path, name: str) -> None:
+        ref = write(blocks)
+        planted = [blocks.directory / name, blocks.durable.root / "blocks" / name]  # type: ignore[attr-defined]
+        for path in planted:
+            path.write_bytes(pickle.dumps(Bomb(evidence)))
+        new_process()
+        assert blocks.open(ref) == TABLE
+        manifest = Manifest("app", Epoch(0), "", PlanVersion(1), 1, {"counts": OperatorState((ref,))})
+        ManifestLog(blocks.durable).commit(manifest, None)
+        Collector(ManifestLog(blocks.durable)).start(ManifestLog(blocks.durable).head())
+        assert not evidence.exists()
+        assert all(path.exists() for path in planted)
+
+
+class TestNamesAndReferences:
+    def test_the_name_tells_the_epoch_and_nothing_else_passes_for_a_block(self) -> None:
+        for epoch in (0, 7, 999_999_999, 10**9):
+            for kind in (RUN, OUTPUT):
+                assert epoch_of(block_name("word-counts_2", Epoch(epoch), InstanceId(12), kind)) == epoch
+        good = block_name("a", Epoch(1), InstanceId(0), RUN)
+        for bad in ("", "app.json", good + "x", good + "\n", "x/" + good, good.replace("run", "pickle"), "." + good, good[:-6]):
+            assert epoch_of(bad) is None
+
+    @given(numbers=st.frozensets(st.integers(0, 200)))
+    def test_slices_survive_as_text(self, numbers: frozenset[int]) -> None:
+        assert parse_slices(format_slices(numbers)) == numbers
+
+    def test_slices_are_short_and_readable(self) -> None:
+        assert format_slices([5, 0, 2, 1]) == "0-2,5"
+        assert format_slices(range(128)) == "0-127"
+        assert format_slices([]) == ""
+        assert parse_slices("") == frozenset()
+
+    @given(
+        rows=st.integers(0, 9), slices=st.sampled_from(["", "0-3", "1,5"]), partial=st.booleans(),
+        expires=st.one_of(st.none(), st.tuples(st.integers(-9, 9), st.integers(-9, 9))),
+    )  # fmt: skip
+    def test_a_reference_survives_as_json(
+        self, rows: int, slices: str, partial: bool, expires: tuple[int, int] | None
+    ) -> None:
+        ref = BlockRef("n", "counts", Epoch(3), rows, 10, 123, slices, expires, partial)
+        assert BlockRef.from_json(ref.to_json()) == ref
+
+    @settings(max_examples=60)
+    @given(st.frozensets(st.integers(0, 8), min_size=1), st.lists(st.frozensets(st.integers(0, 8)), max_size=4))
+    def test_a_block_that_loses_slices_knows_that_it_holds_more_than_it_counts_for(
+        self, first: frozenset[int], taken: list[frozenset[int]]
+    ) -> None:
+        """Rows of a slice that was taken away must not be read when the slice comes back."""
+        ref: BlockRef | None = BlockRef("n", "counts", Epoch(0), 1, 1, 0, format_slices(first))
+        left = first
+        for slices in taken:
+            if ref is None:
+                break
+            ref, left = ref.without(slices), left - slices  # type: ignore[arg-type]
+            if ref is not None:
+                assert parse_slices(ref.slices) == left
+                assert ref.partial == (left != first)
+        assert (ref is None) == (not left)
+
+    @pytest.mark.parametrize("table", [TABLE, TABLE.slice(1, 1), TABLE.slice(0, 0), pa.concat_tables([TABLE, TABLE])])
+    def test_any_table_survives_as_bytes(self, table: pa.Table) -> None:
+        assert decode(encode(table)) == table

@@ -1,0 +1,272 @@
+"""The contract of a durable store: one test class, run against every implementation."""
+
+import errno
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+from blocks_kit import AFTER, BEFORE, Crash, S3Like, crash_in_the_file_system, everything, s3_store
+
+from springtide.blocks import store as store_module
+from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.blocks.store import LocalStore, ObjectStore, Store, open_store
+
+
+def local_store(tmp_path: Path) -> Store:
+    return LocalStore(tmp_path / "checkpoint")
+
+
+def memory_store(tmp_path: Path) -> Store:
+    return open_store(f"memory://{tmp_path}/checkpoint")
+
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "local": local_store, "memory": memory_store, "s3": lambda tmp_path: s3_store(),
+}  # fmt: skip
+
+
+@pytest.fixture(params=sorted(STORES))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return STORES[request.param](tmp_path)
+
+
+class TestContract:
+    """What the engine relies on, whatever the store."""
+
+    @pytest.mark.parametrize("data", [b"", b"bytes", bytearray(b"array"), memoryview(b"view"), pa.py_buffer(b"arrow")])
+    @pytest.mark.parametrize("call", ["put", "put_if_absent"])
+    def test_what_was_put_is_there_byte_by_byte(self, store: Store, data: Any, call: str) -> None:
+        getattr(store, call)("blocks/a.arrow", data)
+        assert store.get("blocks/a.arrow") == bytes(data)
+
+    def test_a_put_overwrites(self, store: Store) -> None:
+        store.put("a/b", b"a long first version")
+        store.put("a/b", b"second")
+        assert store.get("a/b") == b"second"
+
+    def test_put_if_absent_refuses_a_taken_name_and_changes_nothing(self, store: Store) -> None:
+        store.put_if_absent("manifests/1", b"first")
+        with pytest.raises(AlreadyThere, match=r"'manifests/1' exists already") as caught:
+            store.put_if_absent("manifests/1", b"other")
+        assert caught.value.path == "manifests/1"
+        assert store.get("manifests/1") == b"first"
+        store.put("b", b"")
+        with pytest.raises(AlreadyThere):
+            store.put_if_absent("b", b"even an empty one is there")
+
+    def test_a_deleted_name_is_free_again(self, store: Store) -> None:
+        store.put_if_absent("a", b"1")
+        store.delete(["a"])
+        store.put_if_absent("a", b"2")
+        assert store.get("a") == b"2"
+
+    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+        with pytest.raises(FileNotFoundError):
+            store.get("nothing")
+        store.put("directory/name", b"")
+        with pytest.raises(FileNotFoundError):
+            store.get("directory/other")
+
+    def test_a_listing_is_sorted_and_holds_names_directly_under_the_directory(self, store: Store) -> None:
+        for name in ("m/2.json", "m/10.json", "m/1.json", "mm/3.json", "top"):
+            store.put(name, b"x")
+        assert store.list("m") == ["1.json", "10.json", "2.json"]
+        store.delete(["m/1.json"])
+        store.put_if_absent("m/4.json", b"x")
+        assert store.list("m") == ["10.json", "2.json", "4.json"], "a listing is never stale"
+
+    def test_a_directory_that_does_not_exist_is_empty(self, store: Store) -> None:
+        assert store.list("nowhere") == []
+        store.tidy("nowhere")
+
+    def test_deleting_takes_any_iterable_and_does_not_mind_what_is_gone(self, store: Store) -> None:
+        store.put("a/1", b"")
+        store.put("a/2", b"")
+        store.delete(f"a/{n}" for n in (0, 1, 1, 3))
+        assert store.list("a") == ["2"]
+        store.delete([])
+
+    def test_tidying_leaves_what_was_put(self, store: Store) -> None:
+        store.put("a/1", b"1")
+        store.tidy("a")
+        assert store.get("a/1") == b"1"
+
+
+class TestLocal:
+    """A directory: whole files only, and they last."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> LocalStore:
+        return LocalStore(tmp_path)
+
+    def test_a_put_if_absent_has_one_winner(self, store: LocalStore) -> None:
+        start, won, lost = threading.Barrier(8), [], []
+
+        def race(number: int) -> None:
+            data = bytes([number]) * 5000
+            start.wait()
+            try:
+                store.put_if_absent("claim", data)
+                won.append(data)
+            except AlreadyThere:
+                lost.append(number)
+
+        threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        assert len(lost) == 7
+        assert store.get("claim") == won[0]
+
+    @pytest.mark.parametrize("call", ["put", "put_if_absent"])
+    def test_a_crash_at_any_system_call_leaves_the_old_version_or_the_new(self, store: LocalStore, call: str) -> None:
+        for calls in range(20):
+            name = f"blocks/{calls}"
+            if call == "put":
+                store.put(name, b"old")
+            with crash_in_the_file_system(calls) as system:
+                try:
+                    getattr(store, call)(name, b"new" * 1000)
+                except Crash:
+                    pass
+                else:
+                    break
+            there = store.get(name) if str(calls) in store.list("blocks") else None
+            assert there in ((b"old", b"new" * 1000) if call == "put" else (None, b"new" * 1000))
+        else:
+            pytest.fail("the call never came to its end")
+        assert system.left >= 0
+        assert calls >= 3, "write, sync, and give it its name: there are that many places to crash at"
+        store.tidy("blocks")
+        assert sorted(os.listdir(store.root / "blocks")) == store.list("blocks"), "tidying removes the rest"
+
+    def test_what_a_put_returns_from_is_on_the_disk(self, store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The file is synced before it gets its name, and its directory after."""
+        done: list[str] = []
+        for call in ("fsync", "replace", "link"):
+            real = getattr(os, call)
+            monkeypatch.setattr(os, call, lambda *a, real=real, call=call: (done.append(call), real(*a))[1])
+        store.put("a", b"1")
+        assert done == ["fsync", "replace", "fsync"]
+        done.clear()
+        store.put_if_absent("b", b"1")
+        assert done == ["fsync", "link", "fsync"]
+
+    @pytest.mark.parametrize("call", ["put", "put_if_absent"])
+    def test_a_full_disk_is_an_error_with_a_reason_and_leaves_nothing(
+        self, store: LocalStore, monkeypatch: pytest.MonkeyPatch, call: str
+    ) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        store.put("blocks/old", b"old")
+        before = everything(store)
+        monkeypatch.setattr(store_module.os, "fsync", full)
+        with pytest.raises(StoreFailed, match=r"could not write 'blocks/new': .*No space left.*not committed") as caught:
+            getattr(store, call)("blocks/new", b"new")
+        assert (caught.value.action, caught.value.path) == ("write", "blocks/new")
+        assert everything(store) == before, "a cut-short file would keep the disk full"
+
+    def test_a_directory_that_cannot_be_written_is_an_error_with_a_reason(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(StoreFailed, match="could not write 'a'"):
+            LocalStore(tmp_path / "file").put("a", b"")
+
+    def test_a_reader_never_sees_half_a_file_while_a_writer_is_killed(self, tmp_path: Path) -> None:
+        """A process overwrites one name for ever, and is killed; every read before and after is whole."""
+        program = (
+            "import sys; from pathlib import Path; from springtide.blocks.store import LocalStore\n"
+            "store = LocalStore(Path(sys.argv[1]))\n"
+            "store.put('a', b'0' * 300_000); print('go', flush=True)\n"
+            "while True:\n"
+            "    for c in b'123': store.put('a', bytes([c]) * 300_000)\n"
+        )
+        command = [sys.executable, "-c", program, str(tmp_path)]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        try:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            seen = set()
+            store = LocalStore(tmp_path)
+            deadline = time.monotonic() + 20
+            while len(seen) < 3 and time.monotonic() < deadline:
+                data = store.get("a")
+                assert len(data) == 300_000
+                assert len(set(data)) == 1
+                seen.add(data[0])
+        finally:
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+            assert writer.stdout is not None
+            writer.stdout.close()
+        assert len(seen) == 3, "the writer was at work"
+        assert len(set(store.get("a"))) == 1
+        assert store.list("") == ["a"], "what the dead writer left is not seen"
+
+
+class TestObjectStore:
+    """A bucket: calls that fail, before they took effect or after."""
+
+    @pytest.fixture
+    def bucket(self) -> S3Like:
+        return S3Like()
+
+    @pytest.mark.parametrize("call", ["put", "put_if_absent"])
+    @pytest.mark.parametrize("when", [BEFORE, AFTER])
+    def test_a_failed_write_is_an_error_with_a_reason(self, bucket: S3Like, call: str, when: str) -> None:
+        store = s3_store(bucket)
+        bucket.fail = lambda name, path: when if name == "put" else None
+        with pytest.raises(StoreFailed, match=r"could not write 'a/b': .*the bucket did not answer") as caught:
+            getattr(store, call)("a/b", b"data")
+        assert caught.value.reason
+        bucket.fail = lambda name, path: None
+        assert store.list("a") == (["b"] if when == AFTER else [])
+
+    def test_an_error_without_words_still_gives_a_reason(self, bucket: S3Like) -> None:
+        bucket.fail, bucket.error = lambda name, path: BEFORE, TimeoutError
+        with pytest.raises(StoreFailed, match="TimeoutError"):
+            s3_store(bucket).put("a", b"")
+
+    def test_put_if_absent_has_one_winner(self, bucket: S3Like) -> None:
+        store = s3_store(bucket)
+        outcomes = []
+        for number in range(3):
+            try:
+                store.put_if_absent("claim", bytes([number]))
+                outcomes.append("won")
+            except AlreadyThere:
+                outcomes.append("lost")
+        assert outcomes == ["won", "lost", "lost"]
+
+    def test_a_url_with_a_slash_at_its_end_is_the_same_place(self) -> None:
+        bucket = S3Like()
+        ObjectStore(bucket, "/bucket/checkpoint/", "s3like://").put("a/b", b"1")
+        assert s3_store(bucket).get("a/b") == b"1"
+
+
+def test_a_path_is_a_local_store_and_any_other_url_an_object_store(tmp_path: Path) -> None:
+    assert isinstance(open_store(str(tmp_path)), LocalStore)
+    assert isinstance(open_store(f"file://{tmp_path}"), LocalStore)
+    store = open_store("memory://somewhere/else")
+    assert isinstance(store, ObjectStore)
+    store.put("x", b"1")
+    assert fsspec.filesystem("memory").cat_file("/somewhere/else/x") == b"1"
+    assert open_store(open_store(str(tmp_path)).url).url == str(tmp_path), "workers open a store again by its url"
+
+
+@pytest.mark.parametrize("error", [StoreFailed("write", "a/b", "full"), AlreadyThere("a/b")])
+def test_store_errors_survive_the_way_from_a_worker(error: Exception) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

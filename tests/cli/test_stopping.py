@@ -1,0 +1,66 @@
+"""Ctrl-C ends an app after the epoch in flight."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from springtide.cli.stopping import wait_or_stop
+
+
+class FakeApp:
+    """An app whose every look does something, and that ends when it is told to."""
+
+    def __init__(self, *looks: Callable[[], None]) -> None:
+        self.looks = list(looks)
+        self.stopped = False
+
+    def wait(self, timeout_s: float) -> list[str]:
+        if not self.looks:
+            return ["ended"]
+        self.looks.pop(0)()
+        raise TimeoutError(f"the app still runs after {timeout_s} s")
+
+    def stop(self) -> list[str]:
+        self.stopped = True
+        return ["stopped"]
+
+
+def interrupt(number: signal.Signals = signal.SIGINT) -> Callable[[], None]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+def nothing() -> None:
+    """An uneventful look."""
+
+
+def test_an_app_that_ends_by_itself() -> None:
+    app, told = FakeApp(nothing, nothing), []
+    assert wait_or_stop(app, lambda: told.append(1)) == (["ended"], False)  # type: ignore[arg-type]
+    assert not told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_in_good_order(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    app, told = FakeApp(nothing, interrupt(number), nothing), []
+    assert wait_or_stop(app, lambda: told.append(1)) == (["stopped"], True)  # type: ignore[arg-type]
+    assert app.stopped
+    assert told == [1]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_interrupts() -> None:
+    app = FakeApp(interrupt())
+    app.stop = interrupt()  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        wait_or_stop(app, nothing)  # type: ignore[arg-type]
+
+
+def test_a_time_out_of_the_app_itself_is_its_failure() -> None:
+    def fail() -> None:
+        raise TimeoutError(110, "the store is away")
+
+    with pytest.raises(TimeoutError, match="the store is away"):
+        wait_or_stop(FakeApp(fail), nothing)  # type: ignore[arg-type]

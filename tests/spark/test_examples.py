@@ -1,0 +1,162 @@
+"""Every example on a small input, against an oracle in plain Python."""
+
+import runpy
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from springtide import App, sinks, sources
+from springtide.dataflow.sources import Generator
+from springtide.metrics.report import EpochReport
+
+pytestmark = pytest.mark.spark
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LONG_AGO_S = 1_700_000_000.0
+"""All rows of a generator that started then are due now."""
+
+RunApp = Callable[..., list[EpochReport]]
+Row = dict[str, Any]
+
+
+def example(name: str) -> dict[str, Any]:
+    """An example's variables; not left in sys.modules, so that Spark sends its functions by value."""
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name=name)
+
+
+def small(rate: float, limit: int, **options: Any) -> Generator:
+    """A generator whose rows are all due, a quarter of them an epoch."""
+    return sources.generator(rate, limit=limit, start_s=LONG_AGO_S, max_rows_per_epoch=limit // 4, **options)
+
+
+def rows_of(source: Generator) -> list[Row]:
+    spec = source.spec
+    assert spec.limit is not None
+    rows: list[Row] = spec.rows(0, spec.limit, LONG_AGO_S).to_pylist()
+    return rows
+
+
+def latest(sink: sinks.Memory, *key: str) -> dict[tuple[Any, ...], Row]:
+    """The last row of each key."""
+    return {tuple(row[name] for name in key): row for row in sink.rows()}
+
+
+def bag(rows: list[Row]) -> Counter[tuple[Any, ...]]:
+    """Rows as a multiset."""
+    return Counter(tuple(sorted(row.items())) for row in rows)
+
+
+@pytest.mark.parametrize("name", ["wordcount", "clickstream", "sessions", "two_stage"])
+def test_an_example_defines_an_app_that_is_whole(name: str) -> None:
+    app = example(name)["app"]
+    assert isinstance(app, App)
+    assert app.graph().nodes
+
+
+def test_wordcount_of_generated_text(run_app: RunApp) -> None:
+    source, sink = small(1000, 1200, words_per_row=6, keys=300, skew=1.1), sinks.memory()
+    reports = run_app(example("wordcount")["build"](source, sink))
+    expected = Counter(word for row in rows_of(source) for word in row["text"].split())
+    assert {word: row["n"] for (word,), row in latest(sink, "word").items()} == dict(expected)
+    assert [r.rows_in for r in reports] == [300] * 4
+
+
+def test_wordcount_of_books(run_app: RunApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    books = {"one.txt": "The tide, the tide!\nIt's spring.\n\n", "two.txt": "  Spring tide\nÉtés 12 étés\n"}
+    for name, text in books.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setenv("BOOKS", str(tmp_path / "*.txt"))
+    sink = sinks.memory()
+    run_app(example("wordcount")["build"](None, sink))
+    expected = {"the": 2, "tide": 3, "it's": 1, "spring": 2, "étés": 2, "12": 1}
+    assert {word: row["n"] for (word,), row in latest(sink, "word").items()} == expected
+
+
+def test_clickstream_closes_windows_once_and_with_all_rows(run_app: RunApp, tmp_path: Path) -> None:
+    example_ = example("clickstream")
+    source = small(20, 1600, keys=6, skew=0.5, disorder_s=3.0)
+    updates, finals = sinks.memory(), sinks.parquet(str(tmp_path / "clicks.parquet"))
+    reports = run_app(example_["build"](source, updates, finals))
+
+    window, late = timedelta(seconds=10), timedelta(seconds=5)
+    clicks = [
+        {
+            "user": row["key"],
+            "page": example_["PAGES"][row["id"] % len(example_["PAGES"])],
+            "at": row["event_time"],
+            "seconds": row["value"] * 60,
+        }
+        for row in rows_of(source)
+    ]
+    every: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for click in clicks:
+        start = datetime.fromtimestamp(click["at"].timestamp() // 10 * 10, UTC)
+        every[click["user"], click["page"], start].append(click)
+
+    def summary(key: tuple[Any, ...], final: bool) -> Row:
+        user, page, start = key
+        found = every[key]
+        return {
+            "user": user, "page": page, "window_start": start, "window_end": start + window,
+            "clicks": len(found), "longest": max(c["seconds"] for c in found), "final": final,
+        }  # fmt: skip
+
+    # Rows are at most 3 seconds out of order and windows wait for 5: nothing is late. The watermark of the
+    # last epoch comes from the three before it.
+    assert sum(o.late_rows for r in reports for o in r.operators) == 0
+    watermark = max(c["at"] for c in clicks[:1200]) - late
+    closed = [key for key in every if key[2] + window <= watermark]
+    assert 0 < len(closed) < len(every)
+    written = ds.dataset(tmp_path / "clicks.parquet", partitioning="hive").to_table().drop_columns("epoch")
+    assert bag(written.to_pylist()) == bag([summary(key, True) for key in closed])
+
+    open_now = latest(sinks.Memory({0: updates_only(updates)}), "user", "page", "window_start")
+    assert bag(list(open_now.values())) == bag([summary(key, False) for key in every])
+
+
+def updates_only(sink: sinks.Memory) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.concat_tables([sink.epochs[epoch] for epoch in sorted(sink.epochs)])
+    return rows.filter(pc.invert(rows.column("final")))
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_sessions(run_app: RunApp, vectorised: bool) -> None:
+    example_ = example("sessions")
+    source, sink = small(2, 1200, keys=30, skew=0.8), sinks.memory()
+    run_app(example_["build"](source, sink, vectorised=vectorised))
+
+    ended, running = [], {}
+    for row in rows_of(source):
+        user, at = row["key"], row["event_time"]
+        session = running.get(user)
+        if session is not None and at - session["last"] <= timedelta(seconds=20):
+            running[user] = {**session, "last": at, "events": session["events"] + 1}
+            continue
+        if session is not None:
+            ended.append(session)
+        running[user] = {"user": user, "began": at, "last": at, "events": 1}
+    assert len(ended) > 100
+    assert bag(sink.rows()) == bag(ended)
+
+
+def test_two_stage(run_app: RunApp) -> None:
+    example_ = example("two_stage")
+    web, mobile, sink = small(10, 1200, seed=1, keys=80), small(10, 800, seed=2, keys=80), sinks.memory()
+    reports = run_app(example_["build"](web, mobile, sink))
+
+    points: Counter[int] = Counter()
+    for row in rows_of(web) + rows_of(mobile):
+        points[row["key"]] += 5 if row["value"] < 0.2 else 1
+    expected = Counter(total // example_["POINTS_PER_LEVEL"] for total in points.values())
+    found = {level: row["users"] for (level,), row in latest(sink, "level").items()}
+    assert {level: users for level, users in found.items() if users} == dict(expected)
+    assert set(found) - set(expected), "users climbed past some levels"
+    assert [r.rows_in for r in reports] == [500] * 4
