@@ -9,14 +9,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import chaos_app
+import pytest
+from chaos_oracle import expected, published
+
 import springtide
 from springtide import faults
 from springtide.blocks.block import BlockRef
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DEADLINE_S = 240.0
 
@@ -64,6 +72,47 @@ def drive(root: Path, failpoints: str, *, epochs: int, master: str = "local[2]")
         timeout=DEADLINE_S,
     )
     return Ended(done.returncode, done.stdout, frozenset(path.name for path in markers.iterdir()))
+
+
+@dataclass(frozen=True)
+class Site:
+    """The chaos app with its checkpoint and sinks in one directory, run on the shared session.
+
+    Failpoints that a worker fires are not for here: workers have the environment of the JVM's start.
+    """
+
+    spark: "SparkSession"
+    root: Path
+    monkeypatch: pytest.MonkeyPatch
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint"
+
+    def run(
+        self, epochs: int, *, failpoints: str = "", local: str = "local", instances: int = 2, until: str = "available"
+    ) -> list[EpochReport]:
+        """Run the app over so many epochs' rows."""
+        with self.monkeypatch.context() as armed:
+            armed.setenv(faults.ENVIRONMENT, failpoints)
+            return chaos_app.build(self.root, epochs).run(
+                self.spark,
+                checkpoint=str(self.checkpoint),
+                local=str(self.root / local),
+                instances=instances,
+                until=until,
+            )
+
+    def crash(self, epochs: int, failpoint: str) -> None:
+        """Run into a failpoint that raises: what lies on disk is what a driver killed there leaves."""
+        with pytest.raises(OSError, match="failpoint"):
+            self.run(epochs, failpoints=failpoint)
+
+    def check(self, epochs: int) -> None:
+        """The sinks hold exactly what so many epochs give."""
+        oracle, found = expected(epochs), published(self.root)
+        assert not found.beyond(oracle)
+        assert not oracle.beyond(found)
 
 
 def wait_until(condition: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:

@@ -3,48 +3,15 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from chaos_app import build
-from chaos_kit import flip_bit, head, manifest_path, state_blocks
-from chaos_oracle import expected, published
+from chaos_kit import Site, flip_bit, head, manifest_path, state_blocks
 
 from springtide.blocks.block import checksum
 from springtide.dataflow.errors import StepFailed
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 EPOCHS = 3
-
-
-class Site:
-    """A root directory with the chaos app's checkpoint and sinks, run on the shared session."""
-
-    def __init__(self, spark: "SparkSession", root: Path) -> None:
-        self.spark, self.root, self.checkpoint = spark, root, root / "checkpoint"
-
-    def run(self, epochs: int, *, local: str = "local", instances: int = 2) -> None:
-        build(self.root, epochs).run(
-            self.spark,
-            checkpoint=str(self.checkpoint),
-            local=str(self.root / local),
-            instances=instances,
-            until="available",
-        )
-
-    def check(self, epochs: int) -> None:
-        """The sinks hold exactly what so many epochs give."""
-        oracle, found = expected(epochs), published(self.root)
-        assert not found.beyond(oracle)
-        assert not oracle.beyond(found)
-
-
-@pytest.fixture
-def site(spark: "SparkSession", tmp_path: Path) -> Site:
-    return Site(spark, tmp_path)
 
 
 def test_a_bit_flip_in_local_blocks_is_repaired_from_the_durable_copy(site: Site) -> None:
@@ -115,19 +82,17 @@ def test_a_torn_manifest_of_an_epoch_that_spark_has_logged(site: Site, tear: Cal
     assert [path.name for path in (site.checkpoint / "torn").iterdir()] == [f"{EPOCHS - 1:09d}.json"]
 
 
-def test_a_torn_manifest_of_an_epoch_that_was_never_published(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_torn_manifest_of_an_epoch_that_was_never_published(site: Site) -> None:
     """Fault 18, after a crash between the manifest and the sinks."""
-    _crash(site, monkeypatch, "publish.before=oserror@2")
+    site.crash(EPOCHS, "publish.before=oserror@2")
     _truncate(manifest_path(site.checkpoint, 2))
     site.run(EPOCHS)
     site.check(EPOCHS)
 
 
-def test_a_torn_manifest_when_spark_has_begun_the_next_epoch(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torn_manifest_when_spark_has_begun_the_next_epoch(site: Site) -> None:
     """Fault 18, when Spark's offset log is an epoch ahead: so a driver killed in the middle of an epoch leaves it."""
-    _crash(site, monkeypatch, "epoch.start=oserror@2")
+    site.crash(EPOCHS, "epoch.start=oserror@2")
     assert (site.checkpoint / "spark" / "offsets" / "2").exists()
     _truncate(manifest_path(site.checkpoint, 1))
     site.run(EPOCHS)
@@ -140,10 +105,3 @@ def test_a_torn_manifest_and_fewer_instances_leave_no_part_of_the_torn_epoch_beh
     _truncate(manifest_path(site.checkpoint, EPOCHS - 1))
     site.run(EPOCHS + 1, instances=1)
     site.check(EPOCHS + 1)
-
-
-def _crash(site: Site, monkeypatch: pytest.MonkeyPatch, failpoint: str) -> None:
-    with monkeypatch.context() as armed:
-        armed.setenv("SPRINGTIDE_FAILPOINTS", failpoint)
-        with pytest.raises((OSError, StepFailed)):
-            site.run(EPOCHS)

@@ -1,4 +1,4 @@
-"""Drivers and workers are killed at every failpoint, one after the other on one checkpoint; nothing is lost or doubled."""
+"""Drivers and workers killed at every failpoint, one after the other on one checkpoint: nothing is lost or doubled."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class Life:
 LIVES = (
     Life("epoch.start=kill@2", "epoch.start", 1),
     # Nothing is left to sweep at the start: this one dies once epoch 2 is published.
-    Life("gc.delete=kill", "gc.delete", 2),
+    Life("gc.delete=kill@2", "gc.delete", 2),
     Life("block.put=oserror@3", "", 2, "no space left on device"),
     Life("block.put=late-oserror@3", "block.put", 2, "timed out"),
     Life("block.put=kill@3", "block.put", 2, WORKER_DIED),
@@ -36,7 +36,7 @@ LIVES = (
     Life("manifest.put=kill@3", "manifest.put", 2),
     Life("manifest.after=kill@3", "manifest.after", 3),
     # What the lives before wrote for epoch 3 in vain is garbage now, and this one dies in the sweep at its start.
-    Life("gc.delete=kill", "gc.delete", 3),
+    Life("gc.delete=kill@3", "gc.delete", 3),
     Life("claim.put=kill", "claim.put", 3),
     # Epoch 3 is published at last; the manifest of epoch 4 lands although its write seems to fail.
     Life("manifest.put=late-oserror@4,publish.before=kill@4", "publish.before", 4),
@@ -59,7 +59,8 @@ def test_every_failpoint_in_turn(tmp_path: Path) -> None:
         assert life.dies_at in {"", *ended.fired}, told
         assert ended.killed if not life.says else ended.code == 1 and life.says in ended.output, told
         manifest = head(checkpoint)
-        assert manifest is not None and manifest.epoch == life.committed, told
+        assert manifest is not None, told
+        assert manifest.epoch == life.committed, told
         visible = published(tmp_path)
         assert not visible.beyond(oracle), told
         assert max(visible.epochs()) <= life.committed, told

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -55,7 +56,12 @@ def test_a_second_signal_interrupts() -> None:
     app = FakeApp(interrupt())
     app.stop = interrupt()  # type: ignore[method-assign, assignment]
     with pytest.raises(KeyboardInterrupt):
-        wait_or_stop(app, nothing)  # type: ignore[arg-type]
+        wait_or_stop(app, nothing, count(step=2.0).__next__)  # type: ignore[arg-type]
+
+
+def test_a_signal_that_comes_twice_at_once_is_one() -> None:
+    app = FakeApp(lambda: (interrupt()(), interrupt()()) and None)
+    assert wait_or_stop(app, nothing, lambda: 5.0) == (["stopped"], True)  # type: ignore[arg-type]
 
 
 def test_a_time_out_of_the_app_itself_is_its_failure() -> None:

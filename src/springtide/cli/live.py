@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Protocol
 
 from rich import box
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
@@ -15,7 +16,7 @@ from rich.text import Text
 from springtide.cli.figures import number, rate, rates, seconds, state_rows
 from springtide.metrics.report import EpochReport
 
-SHOWN = 8
+SHOWN = 6
 """Epochs in the table, and those that the rate is over."""
 
 
@@ -147,9 +148,7 @@ class TableView:
     def _body(self) -> RenderableType:
         if self._extra is None:
             return self._table()
-        both = Table.grid(padding=(0, 4))
-        both.add_row(self._table(), self._extra)
-        return both
+        return Columns([self._table(), self._extra], padding=(0, 4))
 
     def _table(self) -> Table:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

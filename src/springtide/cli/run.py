@@ -1,11 +1,14 @@
 """`springtide run`: run an app from a file or a module."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
+from rich.columns import Columns
+from rich.console import Console, RenderableType
 
+from springtide import sinks
 from springtide.app import default_checkpoint
 from springtide.cli.figures import number
 from springtide.cli.live import open_view
@@ -13,6 +16,7 @@ from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.stopping import wait_or_stop
+from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.until import Until
 
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
@@ -71,11 +75,12 @@ def run(
     """
     target = Target.parse(app)
     loaded = load_app(target)
-    loaded.graph()  # A dataflow that can't run is refused before Spark starts.
+    graph = loaded.graph()  # A dataflow that can't run is refused before Spark starts.
     share_with_workers(target.directory)
     place = checkpoint or default_checkpoint(loaded.name)
     terminal = Console()
-    with open_view(loaded.name, terminal, quiet=quiet) as view:
+    beside = take_over_consoles(graph) if terminal.is_terminal and not quiet else None
+    with open_view(loaded.name, terminal, quiet=quiet, beside=beside) as view:
         view.doing("starting Spark")
         with without_jvm_warnings():
             running = loaded.start(
@@ -91,6 +96,16 @@ def run(
             f"the checkpoint is {_shown(place)}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def take_over_consoles(graph: Graph) -> Callable[[], RenderableType] | None:
+    """Let the live view show what console sinks would print in its midst; None if there are none."""
+    consoles = {s.name: s.spec for s in graph.of(Sink) if isinstance(s.spec, sinks.Console) and s.spec.terminal}
+    for console in consoles.values():
+        console.terminal = None
+    if not consoles:
+        return None
+    return lambda: Columns([console.render(name) for name, console in consoles.items()], padding=(0, 4))
 
 
 def _shown(place: str) -> str:

@@ -1,0 +1,134 @@
+"""What the driver computes without Spark: event time, state after an epoch, progress, endings, errors."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+from springtide import App, sinks, sources
+from springtide.blocks.block import BlockRef
+from springtide.blocks.errors import LineageBroken
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.store import LocalStore
+from springtide.engine.failure import explain
+from springtide.engine.keyed import _advance, _moment
+from springtide.engine.progress import Progress
+from springtide.engine.record import CommitRecord, MapStats
+from springtide.engine.reports import CHUNK, ReportLog, last_reports
+from springtide.engine.sparklog import align, offsets
+from springtide.engine.until import Until
+from springtide.ids import Epoch, PlanVersion, SliceId
+from springtide.metrics.report import EpochReport, InstanceReport, Phases
+from springtide.state.logic import BEGINNING_US, Moment
+from springtide.testing import ManualClock
+
+ALL = frozenset(SliceId(s) for s in range(4))
+
+
+def run(name: str, slices: str = "0-3") -> BlockRef:
+    return BlockRef(name, "count", Epoch(1), 10, 100, 7, slices)
+
+
+def record(instance: int, new: BlockRef | None, *gone: str, added: int = 0, removed: int = 0) -> CommitRecord:
+    return CommitRecord(instance, new, gone, None, added, removed, MapStats(), InstanceReport(instance))
+
+
+def test_a_commit_record_survives_json() -> None:
+    before = replace(record(1, run("a"), "x", added=3), stats=MapStats(5, 1, 0, 99, 0.25))
+    assert CommitRecord.from_json(before.to_json()) == before
+
+
+def test_event_time_trails_what_earlier_epochs_have_shown() -> None:
+    assert _moment(OperatorState(newest_us=100), None) == Moment()
+    assert _moment(OperatorState(), 10) == Moment()
+    assert _moment(OperatorState(newest_us=100), 10) == Moment(90, BEGINNING_US)
+    assert _moment(OperatorState(newest_us=100, watermark_us=95), 10) == Moment(95, 95)
+
+
+def test_instances_replace_runs_for_their_own_slices_only() -> None:
+    state = OperatorState((run("old"), run("newer")), keys=10)
+    left, right = frozenset({SliceId(0), SliceId(1)}), frozenset({SliceId(2), SliceId(3)})
+    records = [record(0, run("left", "0-1"), "old", "newer", added=2), record(1, run("right", "2-3"), "newer", removed=1)]
+    after = _advance(state, records, Moment(), MapStats(newest_us=50), [left, right])
+    assert [(r.name, r.slices, r.partial) for r in after.runs] == [
+        ("old", "2-3", True), ("left", "0-1", False), ("right", "2-3", False),
+    ]  # fmt: skip
+    assert (after.keys, after.newest_us, after.watermark_us) == (11, 50, None)
+
+
+def manifest(epoch: int, row: int) -> Manifest:
+    offset = json.dumps({"row": row, "start_us": 1_000_000})
+    return Manifest("app", Epoch(epoch), "", PlanVersion(1), 1, offsets=(offset,))
+
+
+def test_progress_of_an_open_loop_source() -> None:
+    app = App("app")
+    app.source("rows", sources.generator(100.0, limit=1000)).sink("out", sinks.noop())
+    clock = ManualClock(1.0 + 3.0)
+    seen = Progress(app.graph(), clock).measure(manifest(1, 200), manifest(0, 50))
+    assert (seen.rows_in, seen.lag_rows) == (150, 100)
+    assert seen.latency_s == pytest.approx(1.0)
+
+
+def test_progress_of_a_source_that_can_not_tell() -> None:
+    app = App("app")
+    app.source("rows", sources.files("in")).sink("out", sinks.noop())
+    seen = Progress(app.graph(), ManualClock()).measure(manifest(0, 1), None)
+    assert (seen.rows_in, seen.lag_rows, seen.latency_s) == (None, None, None)
+
+
+def report(epoch: int, rows: int = 0) -> EpochReport:
+    return EpochReport("app", epoch, 0.0, 1, False, rows, 0, None, None, 0, Phases())
+
+
+def test_reports_are_kept_in_order_and_in_chunks(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    log = ReportLog(store)
+    for epoch in range(CHUNK + 3):
+        log.append(report(epoch))
+    assert [r.epoch for r in last_reports(store, 5)] == list(range(CHUNK - 2, CHUNK + 3))
+    assert len(store.list("reports")) == 2
+
+
+def test_endings() -> None:
+    assert Until.parse("available") == Until(available=True)
+    assert Until.parse("epochs=2").reached([report(0), report(1)])
+    assert not Until.parse("rows=10").reached([report(0, 9)])
+    assert Until.parse("rows=10").reached([report(0, 9), report(1, 1)])
+    assert Until.parse("seconds=1.5").seconds == 1.5
+    for text in ("", "rows", "rows=x", "available=1", "days=1"):
+        with pytest.raises(ValueError, match="expected available, epochs=N"):
+            Until.parse(text)
+
+
+def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    for epoch in range(3):
+        store.put(f"spark/commits/{epoch}", b"v1")
+    store.put("spark/offsets/2", b'v1\n{}\n{"row": 5}\n-')
+    assert offsets(store, Epoch(2)) == ('{"row": 5}', "-")
+    assert offsets(store, Epoch(9)) == ()
+    align(store, Epoch(2))
+    assert store.list("spark/commits") == ["0", "1", "2"]
+    align(store, Epoch(1))
+    assert store.list("spark/commits") == ["0", "1"]
+    with pytest.raises(LineageBroken, match="do not belong together"):
+        align(store, None)
+
+
+def test_a_failed_job_names_the_step_and_shows_the_users_line() -> None:
+    text = (
+        "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
+        '  File "/lib/pyspark/worker.py", line 1, in main\n    process()\n'
+        '  File "/home/me/app.py", line 12, in reducer\n    return 1 / 0\n'
+        "ZeroDivisionError: division by zero\n\nThe above exception was the direct cause\n"
+        "springtide.dataflow.errors.StepFailed: step 'totals' failed while updating its state: "
+        "ZeroDivisionError: division by zero\n\tat org.apache.spark\n"
+    )
+    failed = explain(PySparkException(text), "other")
+    assert (failed.step, failed.doing) == ("totals", "updating its state")
+    assert failed.reason == "ZeroDivisionError: division by zero"
+    assert "/home/me/app.py:12 in reducer: return 1 / 0" in failed.hint
+    assert explain(PySparkException("[CAST_INVALID_INPUT] no number\n\tat x"), "parse").step == "parse"
