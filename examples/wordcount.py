@@ -19,7 +19,7 @@ def text():
     """Text files if there are any, else 1,000 made-up lines a second."""
     if "BOOKS" in os.environ:
         return sources.files(os.environ["BOOKS"])
-    return sources.generator(1_000, words_per_row=8, keys=5_000, skew=1.1)
+    return sources.generator(1_000, words_per_row=8, keys=5_000, skew=1.1, max_rows_per_epoch=10_000)
 
 
 def split(lines: DataFrame) -> DataFrame:

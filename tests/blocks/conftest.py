@@ -14,5 +14,5 @@ from springtide.blocks import local
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test starts with nothing verified, as a new worker process does."""
-    monkeypatch.setattr(local, "_verified", set())
+    monkeypatch.setattr(local, "_verified", {})
     yield

@@ -47,7 +47,7 @@ def test_quiet_shows_nothing() -> None:
 def test_a_table_of_the_last_epochs_in_a_terminal() -> None:
     out = io.StringIO()
     terminal = Console(file=out, width=120, height=40, force_terminal=True, color_system=None)
-    with open_view("clicks", terminal, beside=lambda: "the best words") as view:
+    with open_view("clicks", terminal, beside=lambda: ["the best words"]) as view:
         assert isinstance(view, TableView)
         view.doing("starting Spark")
         for epoch in range(12):

@@ -60,7 +60,11 @@ def test_a_second_signal_interrupts() -> None:
 
 
 def test_a_signal_that_comes_twice_at_once_is_one() -> None:
-    app = FakeApp(lambda: (interrupt()(), interrupt()()) and None)
+    def twice() -> None:
+        interrupt()()
+        interrupt()()
+
+    app = FakeApp(twice)
     assert wait_or_stop(app, nothing, lambda: 5.0) == (["stopped"], True)  # type: ignore[arg-type]
 
 

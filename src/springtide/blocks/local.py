@@ -17,7 +17,10 @@ from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
 
-_verified: set[str] = set()
+_verified: dict[str, pa.Table | None] = {}
+"""Local files whose checksum this process has checked, and their tables once they are mapped."""
+VERIFIED_MOST = 64
+"""Mapped files hold their disk space even when deleted, so only so many are remembered."""
 
 
 class LocalBlocks:
@@ -50,28 +53,27 @@ class LocalBlocks:
     def open(self, ref: BlockRef) -> pa.Table:
         """A block's table, memory-mapped; its bytes are checked the first time this process sees it."""
         path = self.directory / ref.name
-        if str(path) not in _verified:
-            self._verify(ref, path)
-        try:
-            return _map(path)
-        except FileNotFoundError:
-            _verified.discard(str(path))
-            self._verify(ref, path)
-            return _map(path)
+        table = _verified.get(str(path))
+        if table is None:
+            if str(path) not in _verified or not path.exists():
+                self._verify(ref, path)
+            table = _map(path)
+            _remember(path, table)
+        return table
 
     def forget(self, names: list[str]) -> None:
         """Remove local copies that no manifest needs."""
         for name in names:
             path = self.directory / name
             path.unlink(missing_ok=True)
-            _verified.discard(str(path))
+            _verified.pop(str(path), None)
 
     def _verify(self, ref: BlockRef, path: Path) -> None:
         try:
             with pa.memory_map(str(path)) as file:
                 local = "local copy has the wrong checksum"
                 if file.size() == ref.size_bytes and checksum(file.read_buffer()) == ref.crc32:
-                    _verified.add(str(path))
+                    _remember(path)
                     return
         except FileNotFoundError:
             local = "no local copy"
@@ -104,7 +106,14 @@ class LocalBlocks:
         except OSError:
             temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
             raise
-        _verified.add(str(path))
+        _remember(path)
+
+
+def _remember(path: Path, table: pa.Table | None = None) -> None:
+    _verified.pop(str(path), None)
+    _verified[str(path)] = table
+    while len(_verified) > VERIFIED_MOST:
+        del _verified[next(iter(_verified))]
 
 
 def _map(path: Path) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 from rich.bar import Bar
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 
 from springtide import App, agg, sinks, sources
@@ -111,7 +111,7 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
-        open_view("word count", terminal, beside=lambda: _top_words(top)) as view,
+        open_view("word count", terminal, beside=lambda: [_top_words(top)]) as view,
     ):
         view.doing("starting Spark")
         with without_jvm_warnings():
@@ -138,7 +138,7 @@ def _practise(spark: "SparkSession", place: Path) -> None:
     app.run(spark, checkpoint=str(place / "checkpoint"), local=str(place / "local"), until="available")
 
 
-def _top_words(top: sinks.Console) -> RenderableType:
+def _top_words(top: sinks.Console) -> Table:
     best = top.best()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("word", no_wrap=True)

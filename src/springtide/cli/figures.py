@@ -57,11 +57,16 @@ def number(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}"
 
 
-def seconds(value: float | None) -> str:
-    """A span of time: 0.07 s, 1.25 s, 312 s."""
+def decimal(value: float | None) -> str:
+    """Seconds without their unit: 0.07, 1.25, 312."""
     if value is None:
         return NONE
-    return f"{value:.2f} s" if abs(value) < 100 else f"{value:,.0f} s"
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """A span of time: 0.07 s, 1.25 s, 312 s."""
+    return NONE if value is None else f"{decimal(value)} s"
 
 
 def size(value: float) -> str:

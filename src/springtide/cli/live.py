@@ -1,7 +1,7 @@
 """What a person sees while an app runs: a table that updates, or one line an epoch if nobody watches."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from springtide.metrics.report import EpochReport
 
 SHOWN = 6
 """Epochs in the table, and those that the rate is over."""
+
+Beside = Callable[[], Sequence[RenderableType]]
 
 
 class View(Protocol):
@@ -39,7 +41,7 @@ class View(Protocol):
 
 
 def open_view(
-    app: str, terminal: Console, *, quiet: bool = False, beside: Callable[[], RenderableType] | None = None
+    app: str, terminal: Console, *, quiet: bool = False, beside: Beside | None = None
 ) -> View:
     """The view that suits the terminal; `beside` is asked for more to show after each epoch."""
     if quiet:
@@ -97,7 +99,7 @@ class TableView:
         self,
         app: str,
         terminal: Console,
-        beside: Callable[[], RenderableType] | None = None,
+        beside: Beside | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.app, self.beside, self.clock = app, beside, clock
@@ -107,7 +109,7 @@ class TableView:
         self._began = clock()
         self._what: str | None = "starting"
         self._spinner = Spinner("dots", style="cyan")
-        self._extra: RenderableType | None = None
+        self._extra: Sequence[RenderableType] = ()
         self._live = Live(console=terminal, get_renderable=self._picture, refresh_per_second=8)
 
     def __enter__(self) -> View:
@@ -146,9 +148,7 @@ class TableView:
         return self._spinner
 
     def _body(self) -> RenderableType:
-        if self._extra is None:
-            return self._table()
-        return Columns([self._table(), self._extra], padding=(0, 4))
+        return Columns([self._table(), *self._extra], padding=(0, 4))
 
     def _table(self) -> Table:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,17 +1,15 @@
 """`springtide run`: run an app from a file or a module."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.columns import Columns
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from springtide import sinks
 from springtide.app import default_checkpoint
 from springtide.cli.figures import number
-from springtide.cli.live import open_view
+from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
@@ -98,14 +96,12 @@ def run(
         )  # fmt: skip
 
 
-def take_over_consoles(graph: Graph) -> Callable[[], RenderableType] | None:
-    """Let the live view show what console sinks would print in its midst; None if there are none."""
+def take_over_consoles(graph: Graph) -> Beside:
+    """Let the live view show what console sinks would print in its midst."""
     consoles = {s.name: s.spec for s in graph.of(Sink) if isinstance(s.spec, sinks.Console) and s.spec.terminal}
     for console in consoles.values():
         console.terminal = None
-    if not consoles:
-        return None
-    return lambda: Columns([console.render(name) for name, console in consoles.items()], padding=(0, 4))
+    return lambda: [console.render(name) for name, console in consoles.items()]
 
 
 def _shown(place: str) -> str:

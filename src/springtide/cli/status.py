@@ -1,5 +1,7 @@
 """`springtide status`: what an app has done, read from its checkpoint alone."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +14,11 @@ from springtide.app import default_checkpoint
 from springtide.blocks.record import PATH as APP_RECORD
 from springtide.blocks.store import Store, open_store
 from springtide.cli.figures import (
+    decimal,
     late_rows,
     moment,
     number,
     rates,
-    seconds,
     size,
     state_bytes,
     state_rows,
@@ -24,7 +26,7 @@ from springtide.cli.figures import (
 from springtide.cli.options import Traceback
 from springtide.engine.reports import last_reports
 from springtide.ids import NAME
-from springtide.metrics.report import EpochReport, Phases
+from springtide.metrics.report import EpochReport
 
 
 class NoCheckpoint(Exception):
@@ -81,68 +83,86 @@ def status(
     if not reports:
         terminal.print(f"no epoch yet in {store.url}", markup=False, highlight=False)
         return
-    terminal.print(epochs_table(reports, last, store.url))
+    print_epochs(terminal, reports, last, f"{reports[-1].app}, {store.url}")
     terminal.print(operators_table(reports[-1]))
 
 
-def epochs_table(reports: list[EpochReport], last: int, place: str) -> Table:
-    """The last epochs; an epoch with an asterisk was published again after a restart."""
-    table = Table(title=f"{reports[-1].app}, {place}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("epoch", justify="right", no_wrap=True)
-    table.add_column("ended", no_wrap=True)
-    for name in ("rows in", "rows/s", "total"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("phases", overflow="fold")
-    for name in ("latency", "lag", "late", "dead letters", "state rows", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for report, per_s in list(zip(reports, rates(reports), strict=True))[-last:]:
-        table.add_row(
-            f"{report.epoch}{'*' if report.replayed else ''}",
-            moment(report.ended_at),
-            number(report.rows_in),
-            number(per_s),
-            seconds(report.phases.total_s),
-            phases(report.phases),
-            seconds(report.latency_s),
-            number(report.lag_rows),
-            number(late_rows(report)),
-            number(report.dead_letters),
-            number(state_rows(report)),
-            size(state_bytes(report)),
-        )
-    return table
+@dataclass(frozen=True)
+class Column:
+    """A figure of an epoch; `value` gets the report and its rows a second."""
+
+    name: str
+    value: Callable[[EpochReport, float], str]
 
 
-def phases(spent: Phases) -> str:
-    """Where an epoch's time went; what took less than 5 ms is left out."""
-    parts = {
-        "plan": spent.plan_s,
-        "compute": spent.compute_s,
-        "commit": spent.commit_s,
-        "publish": spent.publish_s,
-        "collect": spent.collect_s,
-    }
-    return ", ".join(f"{name} {took_s:.2f}" for name, took_s in parts.items() if took_s >= 0.005) or "-"
+EPOCH = Column("epoch", lambda r, _: f"{r.epoch}{'*' if r.replayed else ''}")
+FLOW = (
+    Column("ended", lambda r, _: moment(r.ended_at)),
+    Column("rows in", lambda r, _: number(r.rows_in)),
+    Column("rows/s", lambda _, per_s: number(per_s)),
+    Column("total s", lambda r, _: decimal(r.phases.total_s)),
+    Column("latency s", lambda r, _: decimal(r.latency_s)),
+    Column("lag", lambda r, _: number(r.lag_rows)),
+    Column("late", lambda r, _: number(late_rows(r))),
+    Column("dead letters", lambda r, _: number(r.dead_letters)),
+)
+PHASES_AND_STATE = (
+    Column("plan s", lambda r, _: decimal(r.phases.plan_s)),
+    Column("compute s", lambda r, _: decimal(r.phases.compute_s)),
+    Column("commit s", lambda r, _: decimal(r.phases.commit_s)),
+    Column("publish s", lambda r, _: decimal(r.phases.publish_s)),
+    Column("collect s", lambda r, _: decimal(r.phases.collect_s)),
+    Column("state rows", lambda r, _: number(state_rows(r))),
+    Column("state size", lambda r, _: size(state_bytes(r))),
+)
+
+
+def print_epochs(terminal: Console, reports: list[EpochReport], last: int, title: str) -> None:
+    """The last epochs in one table, or in two if the terminal is narrow.
+
+    An epoch with an asterisk was published again after a restart.
+    """
+    rows = list(zip(reports, rates(reports), strict=True))[-last:]
+    whole = _table(title, (EPOCH, *FLOW, *PHASES_AND_STATE), rows)
+    unlimited = terminal.options.update_width(1000)
+    if terminal.measure(whole, options=unlimited).maximum <= terminal.width:
+        terminal.print(whole)
+        return
+    terminal.print(_table(title, (EPOCH, *FLOW), rows))
+    terminal.print(_table("phases and state", (EPOCH, *PHASES_AND_STATE), rows))
 
 
 def operators_table(report: EpochReport) -> Table:
     """What each operator did in an epoch, all its instances together."""
-    table = Table(
-        title=f"operators in epoch {report.epoch}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
-    table.add_column("step", overflow="fold")
-    for name in ("instances", "rows in", "rows out", "useful", "idle", "cpu", "state rows", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for operator in report.operators:
-        table.add_row(
+    names = ["step", "instances", "rows in", "rows out", "useful s", "idle s", "cpu s", "state rows", "state size"]
+    rows = [
+        [
             operator.step,
             number(len(operator.instances)),
             number(operator.rows_in),
             number(operator.rows_out),
-            seconds(sum(i.useful_s for i in operator.instances)),
-            seconds(sum(i.idle_s for i in operator.instances)),
-            seconds(sum(i.cpu_s for i in operator.instances)),
+            decimal(sum(i.useful_s for i in operator.instances)),
+            decimal(sum(i.idle_s for i in operator.instances)),
+            decimal(sum(i.cpu_s for i in operator.instances)),
             number(operator.state_rows),
             size(operator.state_bytes),
-        )
+        ]
+        for operator in report.operators
+    ]
+    return _plain_table(f"operators in epoch {report.epoch}", names, rows)
+
+
+def _table(title: str, columns: Sequence[Column], rows: list[tuple[EpochReport, float]]) -> Table:
+    cells = [[column.value(report, per_s) for column in columns] for report, per_s in rows]
+    return _plain_table(title, [column.name for column in columns], cells)
+
+
+def _plain_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Names to the left, figures to the right; a heading takes one line a word."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in names:
+        heading = name.replace(" ", "\n")
+        table.add_column(heading, justify="left" if name in ("step", "ended") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table

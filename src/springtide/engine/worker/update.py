@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,9 +51,11 @@ class Update:
             chain = Chain([self._run(blocks, ref, mine) for ref in concerned], self.logic.layout)
         with watch.part("process"), naming(self.step, "updating its state"):
             updated = update(self.logic, chain, arrivals, self.moment)
-        with watch.part("serialise"):
-            run = self._write_run(blocks, updated.run, instance, mine)
+        # Both wait for the disk, so they wait together.
+        with watch.part("serialise"), ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(self._write_run, blocks, updated.run, instance, mine)
             output = self._write_output(blocks, updated.output, instance)
+            run = writing.result()
         faults.fire("block.written", self.epoch)
         report = InstanceReport(
             instance, sum(a.num_rows for a in arrivals), updated.output.num_rows, watch["idle"], watch["deserialise"],
