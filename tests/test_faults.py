@@ -38,10 +38,10 @@ def test_another_point_or_another_epoch_is_left_alone(monkeypatch: pytest.Monkey
     fire("block.put", 2)
     fire("block.put")
     fire("gc.delete", 3)
-    with pytest.raises(OSError, match="block.put"):
+    with pytest.raises(OSError, match=r"block\.put"):
         fire("block.put", 3)
     for epoch in (None, 0, 3):
-        with pytest.raises(OSError, match="manifest.put"):
+        with pytest.raises(OSError, match=r"manifest\.put"):
             fire("manifest.put", epoch)
 
 
@@ -64,7 +64,7 @@ def test_an_error_of_the_operation_itself_comes_through(monkeypatch: pytest.Monk
 
 def test_with_markers_a_fault_that_heals_comes_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     arm(monkeypatch, "block.written=once,manifest.put=late-oserror", tmp_path)
-    with pytest.raises(RuntimeError, match="failpoint block.written"):
+    with pytest.raises(RuntimeError, match=r"failpoint block\.written"):
         fire("block.written")
     fire("block.written")
     with pytest.raises(OSError, match="timed out"), around("manifest.put"):
@@ -81,8 +81,11 @@ def test_a_kill_is_sudden_and_leaves_its_mark(tmp_path: Path) -> None:
         "fire('manifest.after', 1); print('one', flush=True); fire('manifest.after', 2); print('two', flush=True)\n"
     )
     environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), ENVIRONMENT: "manifest.after=kill@2", MARKERS: str(tmp_path),
-    }  # fmt: skip
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        ENVIRONMENT: "manifest.after=kill@2",
+        MARKERS: str(tmp_path),
+    }
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "one\n")
     assert os.listdir(tmp_path) == ["manifest.after"]

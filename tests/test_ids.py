@@ -14,10 +14,30 @@ def test_good_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "a" * 81, "a b", "a/b", "..", "../x", "a.b", "ä", "a\n", "\n", "a\x00", "%2e%2e", "/etc", "a:b", "٣", None, 7, b"a", ["a"]],
-)  # fmt: skip
+    [
+        "",
+        "a" * 81,
+        "a b",
+        "a/b",
+        "..",
+        "../x",
+        "a.b",
+        "ä",
+        "a\n",
+        "\n",
+        "a\x00",
+        "%2e%2e",
+        "/etc",
+        "a:b",
+        "٣",
+        None,
+        7,
+        b"a",
+        ["a"],
+    ],
+)
 def test_bad_names_are_refused_with_an_example_of_a_good_one(name: object) -> None:
-    with pytest.raises(BadName, match="the step .* is not a valid name: use .*'word-counts'") as caught:
+    with pytest.raises(BadName, match=r"the step .* is not a valid name: use .*'word-counts'") as caught:
         valid_name("the step", name)
     assert (caught.value.what, caught.value.name) == ("the step", name)
     copy = pickle.loads(pickle.dumps(caught.value))

@@ -75,7 +75,9 @@ def driver(store: LocalStore) -> subprocess.Popen[bytes]:
         "claim(LocalStore(Path(sys.argv[1]))); print('claimed', flush=True); time.sleep(60)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([sys.executable, "-c", program, str(store.root)], stdout=subprocess.PIPE, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(store.root)], stdout=subprocess.PIPE, env=environment
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"claimed\n"
     process.stdout.close()
@@ -93,7 +95,9 @@ def test_generations_count_the_drivers(store: LocalStore) -> None:
 def test_a_second_driver_is_refused_before_it_writes_anything(store: LocalStore, take: Callable[..., Claim]) -> None:
     take()
     before = everything(store)
-    with pytest.raises(CheckpointInUse, match=rf"is in use by process {os.getpid()} on {socket.gethostname()}") as caught:
+    with pytest.raises(
+        CheckpointInUse, match=rf"is in use by process {os.getpid()} on {socket.gethostname()}"
+    ) as caught:
         claim(store, wait=no_waiting)
     assert caught.value.checkpoint == store.url
     assert everything(store) == before

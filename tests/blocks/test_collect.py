@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 from blocks_kit import (
-    AFTER, BEFORE, Crash, CrashingStore, a_ref, crash_in_the_file_system, new_refs, next_manifest, put_block, s3_store,
+    AFTER,
+    BEFORE,
+    Crash,
+    CrashingStore,
+    a_ref,
+    crash_in_the_file_system,
+    new_refs,
+    next_manifest,
+    put_block,
+    s3_store,
 )  # fmt: skip
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -3,6 +3,8 @@
 import os
 import pickle
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,16 @@ from hypothesis import strategies as st
 
 from springtide.blocks import local
 from springtide.blocks.block import (
-    OUTPUT, RUN, BlockRef, block_name, checksum, decode, encode, epoch_of, format_slices, parse_slices,
+    OUTPUT,
+    RUN,
+    BlockRef,
+    block_name,
+    checksum,
+    decode,
+    encode,
+    epoch_of,
+    format_slices,
+    parse_slices,
 )  # fmt: skip
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import BlockCorrupt, StoreFailed
@@ -64,7 +75,9 @@ def durable_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
 
 
 class TestWriting:
-    def test_a_block_is_on_the_worker_and_durable_with_the_bytes_its_reference_promises(self, blocks: LocalBlocks) -> None:
+    def test_a_block_is_on_the_worker_and_durable_with_the_bytes_its_reference_promises(
+        self, blocks: LocalBlocks
+    ) -> None:
         ref = write(blocks, expires_us=(1, 9))
         assert local_copy(blocks, ref).read_bytes() == durable_copy(blocks, ref).read_bytes()
         data = durable_copy(blocks, ref).read_bytes()
@@ -106,10 +119,42 @@ class TestWriting:
         assert not local_copy(blocks, ref).exists()
         assert blocks.open(ref) == TABLE, "and the durable one still serves"
 
+    def test_threads_of_a_task_may_write_and_forget_side_by_side(
+        self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is remembered of verified files is shared, and has a bound that all of them run into."""
+        monkeypatch.setattr(local, "VERIFIED_MOST", 4)
+        switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+
+        def work(number: int) -> None:
+            for i in range(3000):
+                local._remember(Path(f"/worker/{number}.{i}"))
+                blocks.forget([f"{number}.{i}"])
+
+        try:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(work, range(4)))
+        finally:
+            sys.setswitchinterval(switch_s)
+        assert len(local._verified) <= 4
+
+    def test_a_block_that_is_no_longer_remembered_is_verified_again(
+        self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(local, "VERIFIED_MOST", 2)
+        first = write(blocks)
+        for _ in range(2):
+            blocks.open(write(blocks))
+        flip(local_copy(blocks, first), 4000)
+        assert blocks.open(first) == TABLE
+
 
 class TestDamage:
     @pytest.mark.parametrize("where", [0.0, 0.2, 0.5, 0.8, 1.0])
-    def test_a_flipped_bit_in_the_local_copy_is_mended_from_the_durable_one(self, blocks: LocalBlocks, where: float) -> None:
+    def test_a_flipped_bit_in_the_local_copy_is_mended_from_the_durable_one(
+        self, blocks: LocalBlocks, where: float
+    ) -> None:
         ref = write(blocks)
         flip(local_copy(blocks, ref), int((ref.size_bytes * 8 - 1) * where))
         new_process()
@@ -241,7 +286,16 @@ class TestNamesAndReferences:
             for kind in (RUN, OUTPUT):
                 assert epoch_of(block_name("word-counts_2", Epoch(epoch), InstanceId(12), kind)) == epoch
         good = block_name("a", Epoch(1), InstanceId(0), RUN)
-        for bad in ("", "app.json", good + "x", good + "\n", "x/" + good, good.replace("run", "pickle"), "." + good, good[:-6]):
+        for bad in (
+            "",
+            "app.json",
+            good + "x",
+            good + "\n",
+            "x/" + good,
+            good.replace("run", "pickle"),
+            "." + good,
+            good[:-6],
+        ):
             assert epoch_of(bad) is None
 
     @given(numbers=st.frozensets(st.integers(0, 200)))

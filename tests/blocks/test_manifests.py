@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 from blocks_kit import (
-    AFTER, BEFORE, Crash, CrashingStore, S3Like, a_ref, crash_in_the_file_system, everything, next_manifest, s3_store,
+    AFTER,
+    BEFORE,
+    Crash,
+    CrashingStore,
+    S3Like,
+    a_ref,
+    crash_in_the_file_system,
+    everything,
+    next_manifest,
+    s3_store,
 )  # fmt: skip
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,8 +107,10 @@ class Lineage(RuleBasedStateMachine):
     @precondition(lambda self: self.history)
     @rule(data=st.data())
     def commit_on_a_wrong_parent(self, data: st.DataObject) -> None:
+        """Another epoch, or the right epoch of another history: a replay under a different parent."""
         before = everything(self.store)
-        wrong = data.draw(st.sampled_from([None, *self.history[:-1], next_manifest(self.head)]))
+        sibling = next_manifest(self.history[-2] if len(self.history) > 1 else None, driver=9)
+        wrong = data.draw(st.sampled_from([None, *self.history[:-1], next_manifest(self.head), sibling]))
         with pytest.raises(LineageBroken):
             ManifestLog(self.store).commit(next_manifest(self.head), wrong)
         assert everything(self.store) == before
@@ -356,7 +367,12 @@ def test_an_instance_replaces_its_runs_for_its_own_slices_only() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [ManifestConflict(3, "a" * 64, "b" * 64), NewerFormat("the manifest", 2, 1), LineageBroken(3, 1), TornManifest("cut")],
+    [
+        ManifestConflict(3, "a" * 64, "b" * 64),
+        NewerFormat("the manifest", 2, 1),
+        LineageBroken(3, 1),
+        TornManifest("cut"),
+    ],
 )
 def test_the_errors_can_be_sent_and_keep_their_facts(error: Exception) -> None:
     copy: Any = pickle.loads(pickle.dumps(error))

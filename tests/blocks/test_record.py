@@ -52,14 +52,23 @@ def test_tuples_and_lists_are_the_same(store: Store) -> None:
         (changed(key=["word", "user"]), "counts", "its key", ["word"], ["word", "user"]),
         (changed(kind="reduce"), "counts", "its kind", "aggregate", "reduce"),
         (
-            changed(layout={**LAYOUT, "state": [["n.0", "double"]]}), "counts", "its layout", LAYOUT,
+            changed(layout={**LAYOUT, "state": [["n.0", "double"]]}),
+            "counts",
+            "its layout",
+            LAYOUT,
             {**LAYOUT, "state": [["n.0", "double"]]},
         ),
         (AppRecord("words", 128, {}), "counts", "the step", "a keyed operator", "not in the app"),
         (AppRecord("words", 128, {"counts": {"kind": "aggregate"}}), "counts", "its key", ["word"], None),
-        (AppRecord("words", 128, {"renamed": OPERATORS["counts"]}), "counts", "the step", "a keyed operator", "not in the app"),
+        (
+            AppRecord("words", 128, {"renamed": OPERATORS["counts"]}),
+            "counts",
+            "the step",
+            "a keyed operator",
+            "not in the app",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_change_that_state_cannot_follow_is_refused_with_nothing_written(
     store: Store, record: AppRecord, step: str, what: str, was: object, now: object
 ) -> None:

@@ -174,7 +174,9 @@ class TestLocal:
         store.put("blocks/old", b"old")
         before = everything(store)
         monkeypatch.setattr(store_module.os, "fsync", full)
-        with pytest.raises(StoreFailed, match=r"could not write 'blocks/new': .*No space left.*not committed") as caught:
+        with pytest.raises(
+            StoreFailed, match=r"could not write 'blocks/new': .*No space left.*not committed"
+        ) as caught:
             getattr(store, call)("blocks/new", b"new")
         assert (caught.value.action, caught.value.path) == ("write", "blocks/new")
         assert everything(store) == before, "a cut-short file would keep the disk full"
@@ -194,7 +196,9 @@ class TestLocal:
             "    for c in b'123': store.put('a', bytes([c]) * 300_000)\n"
         )
         command = [sys.executable, "-c", program, str(tmp_path)]
-        writer = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        writer = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        )
         try:
             assert writer.stdout is not None
             writer.stdout.readline()

@@ -4,9 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,19 +112,15 @@ class Site:
         assert not oracle.beyond(found)
 
 
-def wait_until(condition: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
-    """Return as soon as a condition holds; fail if it does not within the deadline."""
-    never, end = threading.Event(), time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
-        never.wait(0.05)
+def manifests(checkpoint: Path) -> list[Manifest]:
+    """All manifests, oldest first; reads only."""
+    log = ManifestLog(LocalStore(checkpoint))
+    return [log.read(epoch) for epoch in log.epochs()]
 
 
 def head(checkpoint: Path) -> Manifest | None:
-    """The last whole manifest; reads only."""
-    log = ManifestLog(LocalStore(checkpoint))
-    epochs = log.epochs()
-    return log.read(epochs[-1]) if epochs else None
+    """The last manifest; reads only."""
+    return (manifests(checkpoint) or [None])[-1]
 
 
 def manifest_path(checkpoint: Path, epoch: int) -> Path:

@@ -12,14 +12,35 @@ seconds = st.floats(0, 1e6)
 count = st.integers(0, 2**53)
 instances = st.builds(InstanceReport, count, count, count, seconds, seconds, seconds, seconds, seconds, count)
 operators = st.builds(
-    OperatorReport, st.sampled_from(["counts", "word-counts"]), count, count, count, count, seconds, count, count, count,
-    st.one_of(st.none(), st.integers(-(2**62), 2**62)), seconds, st.lists(instances, max_size=2).map(tuple),
-)  # fmt: skip
+    OperatorReport,
+    st.sampled_from(["counts", "word-counts"]),
+    count,
+    count,
+    count,
+    count,
+    seconds,
+    count,
+    count,
+    count,
+    st.one_of(st.none(), st.integers(-(2**62), 2**62)),
+    seconds,
+    st.lists(instances, max_size=2).map(tuple),
+)
 reports = st.builds(
-    EpochReport, st.sampled_from(["app", "a-b_c"]), count, seconds, count, st.booleans(), count, count,
-    st.one_of(st.none(), count), st.one_of(st.none(), seconds), count,
-    st.builds(Phases, seconds, seconds, seconds, seconds, seconds), st.lists(operators, max_size=2).map(tuple),
-)  # fmt: skip
+    EpochReport,
+    st.sampled_from(["app", "a-b_c"]),
+    count,
+    seconds,
+    count,
+    st.booleans(),
+    count,
+    count,
+    st.one_of(st.none(), count),
+    st.one_of(st.none(), seconds),
+    count,
+    st.builds(Phases, seconds, seconds, seconds, seconds, seconds),
+    st.lists(operators, max_size=2).map(tuple),
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -31,7 +52,9 @@ def test_a_report_survives_as_one_line_of_json(report: EpochReport) -> None:
 
 
 def test_the_fields_are_there_for_anybody_to_read() -> None:
-    report = EpochReport("app", 3, 1.5, 1, False, 10, 5, None, 0.25, 1, Phases(0.1, 0.2), (OperatorReport("counts", 10),))
+    report = EpochReport(
+        "app", 3, 1.5, 1, False, 10, 5, None, 0.25, 1, Phases(0.1, 0.2), (OperatorReport("counts", 10),)
+    )
     fields = json.loads(report.to_json())
     assert (fields["epoch"], fields["lag_rows"], fields["latency_s"], fields["dead_letters"]) == (3, None, 0.25, 1)
     assert fields["operators"][0]["step"] == "counts"

@@ -125,9 +125,7 @@ class Farm:
             self.state = self.state.replaced(mine, frozenset(r.name for r in updated.replaced), new)
         self.epochs += 1
         self.newest_us = max([self.newest_us, *(a.newest_us for a in arrived)])
-        return EpochResult(
-            output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten
-        )
+        return EpochResult(output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten)
 
     @property
     def runs(self) -> tuple[BlockRef, ...]:
@@ -154,13 +152,14 @@ class Farm:
         """The state of the keys of these rows, each through its owner's chain."""
         keys = canonical_keys(pa.Table.from_pylist([dict(r) for r in rows], schema=self.rows), tuple(self.key_names))
         where = self._positions(rows)
-        result: list[Row | None] = []
-        for i, slice_ in enumerate(slice_of(where, self.slices)):
-            chain = self.chain_of(self.owner[slice_])
-            found = chain.find(where[i : i + 1], [k[i : i + 1] for k in keys])
-            taken = chain.take(found).to_pylist()
-            state = {n.removeprefix(STATE): v for n, v in taken[0].items() if n.startswith(STATE)} if taken else None
-            result.append(state)
+        owners = np.array(self.owner)[slice_of(where, self.slices)]
+        result: list[Row | None] = [None] * len(rows)
+        for instance in np.unique(owners):
+            asked = np.flatnonzero(owners == instance)
+            chain = self.chain_of(int(instance))
+            found = chain.find(where[asked], [k.take(pa.array(asked)) for k in keys])
+            for row, state in zip(asked[found.known], chain.take(found).to_pylist(), strict=True):
+                result[row] = {n.removeprefix(STATE): v for n, v in state.items() if n.startswith(STATE)}
         return result
 
     def _positions(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -170,9 +169,7 @@ class Farm:
     def _arrive(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         table = pa.Table.from_pylist([dict(r) for r in rows], schema=self.rows)
         keys = canonical_keys(table, tuple(self.key_names))
-        arrival = self.logic.arrive(
-            self._positions(rows), keys, table.select(list(self.logic.columns)), self.moment
-        )
+        arrival = self.logic.arrive(self._positions(rows), keys, table.select(list(self.logic.columns)), self.moment)
         assert arrival.rows_in == len(rows)
         where = arrival.rows.column(POSITION).to_numpy()
         assert (where[1:] >= where[:-1]).all(), "rows travel sorted by position"

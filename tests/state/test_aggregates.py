@@ -187,7 +187,9 @@ def test_top_k_keeps_equal_values_and_never_more_than_k() -> None:
         (agg.sum("v"), None),
     ],
 )
-def test_a_type_an_aggregate_cannot_summarise_is_refused_by_name(aggregate: Aggregate, kind: pa.DataType | None) -> None:
+def test_a_type_an_aggregate_cannot_summarise_is_refused_by_name(
+    aggregate: Aggregate, kind: pa.DataType | None
+) -> None:
     with pytest.raises(UnsupportedColumn, match=r"of column 'v': expected .*, got"):
         aggregate.accumulator(kind)
     with pytest.raises(UnsupportedColumn):

@@ -3,7 +3,9 @@
 import math
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,8 +14,10 @@ from state_kit import Farm, Row
 
 from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
-from springtide.state.chain import RATIO
+from springtide.state.chain import RATIO, Chain
+from springtide.state.layout import Layout
 from springtide.state.reduce import PerKey, ReduceLogic
+from springtide.state.run import Run
 
 KEY = pa.schema([("k", pa.int64())])
 TOTAL_STATE = pa.schema([("n", pa.int64())])
@@ -40,7 +44,7 @@ def sizes(farm: Farm) -> list[int]:
 def assert_geometric(farm: Farm) -> None:
     """Each run is more than RATIO times as large as the next, so there are at most log2(rows) + 1."""
     held = sizes(farm)
-    assert all(older > RATIO * newer for older, newer in zip(held, held[1:], strict=False)), held
+    assert all(older > RATIO * newer for older, newer in pairwise(held)), held
     assert len(held) <= math.log2(max(sum(held), 1)) + 1
 
 
@@ -118,3 +122,36 @@ def test_tombstones_do_not_pile_up() -> None:
         farm.epoch([{"k": k} for k in range(epoch * 10, epoch * 10 + 10)])
     assert farm.keys == 0
     assert sum(sizes(farm)) < 200
+
+
+EXPIRING = Layout(KEY, pa.schema([]), expires=True)
+
+
+def expiring(*rows: tuple[int, int, bool]) -> Run:
+    """A run of (key, expiry, dead) rows; a key is its own position."""
+    keys, expires, dead = zip(*sorted(rows), strict=True)
+    columns = [pa.array(keys, pa.uint64()), pa.array(expires, pa.int64()), pa.array(dead), pa.array(keys, pa.int64())]
+    return Run(pa.table(columns, schema=EXPIRING.schema), EXPIRING, 1)
+
+
+def test_a_key_expires_by_its_newest_row() -> None:
+    """Not by an older one that would be due, and not if it is gone already."""
+    chain = Chain(
+        [
+            expiring((1, 5, False), (2, 5, False), (3, 5, False), (4, 50, False)),
+            expiring((2, 50, False), (3, 5, True), (4, 6, False)),
+        ],
+        EXPIRING,
+    )
+    due = chain.expired(0, 10)
+    assert due.column("k.k").to_pylist() == [1, 4]
+    assert due.column("$expires_us").to_pylist() == [5, 6]
+    assert chain.expired(5, 10).column("k.k").to_pylist() == [4], "after is not in the span, until is"
+    assert chain.expired(0, 5).column("k.k").to_pylist() == [1]
+    assert chain.expired(6, 49).num_rows == 0
+
+
+def test_a_run_that_no_longer_counts_for_a_slice_lets_nothing_of_it_expire() -> None:
+    whole = expiring((1, 5, False), (2**62 + 1, 5, False))
+    run = Run(whole.rows, EXPIRING, 4, live=np.array([True, False, True, True]))
+    assert Chain([run], EXPIRING).expired(0, 10).column("k.k").to_pylist() == [1]

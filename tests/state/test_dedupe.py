@@ -36,9 +36,7 @@ hashes = st.sampled_from(list(HASHES.values()))
 def numbered(parts: list[list[list[tuple[tuple[Any, Any], Any]]]]) -> list[list[list[Row]]]:
     """Rows with an id each, so that the oracle can tell them apart."""
     ids = iter(range(10**6))
-    return [
-        [[{"id": next(ids), "s": s, "t": t, "k": k} for (k, s), t in part] for part in epoch] for epoch in parts
-    ]
+    return [[[{"id": next(ids), "s": s, "t": t, "k": k} for (k, s), t in part] for part in epoch] for epoch in parts]
 
 
 def flat(parts: list[list[Row]]) -> list[Row]:

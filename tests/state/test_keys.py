@@ -27,7 +27,9 @@ columns = st.one_of(
     st.tuples(st.just(pa.string()), st.lists(st.sampled_from([None, "", "a", "ä"]), max_size=12)),
     st.tuples(st.just(pa.int32()), st.lists(st.sampled_from([None, 0, 1, -1]), max_size=12)),
     st.tuples(st.just(pa.bool_()), st.lists(st.sampled_from([None, True, False]), max_size=12)),
-    st.tuples(st.just(pa.decimal128(5, 1)), st.lists(st.sampled_from([None, Decimal("0.0"), Decimal("1.0")]), max_size=12)),
+    st.tuples(
+        st.just(pa.decimal128(5, 1)), st.lists(st.sampled_from([None, Decimal("0.0"), Decimal("1.0")]), max_size=12)
+    ),
 )
 
 
@@ -69,7 +71,7 @@ def test_types_that_can_be_keys(kind: pa.DataType) -> None:
     "kind", [pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.string()), pa.null()]
 )
 def test_types_that_cannot_be_keys_are_refused_by_name(kind: pa.DataType) -> None:
-    with pytest.raises(UnsupportedKey, match="column 'user' has type .* can't be a key"):
+    with pytest.raises(UnsupportedKey, match=r"column 'user' has type .* can't be a key"):
         check_key_type("user", kind)
 
 
@@ -107,7 +109,9 @@ def test_a_number_of_slices_that_is_no_power_of_two_is_refused(slices: int) -> N
     rows=st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, "", "a", "b", "c"])), max_size=30),
     runs=st.integers(1, 3),
 )
-def test_grouping_brings_equal_keys_together_and_keeps_their_order(rows: list[tuple[int, str | None]], runs: int) -> None:
+def test_grouping_brings_equal_keys_together_and_keeps_their_order(
+    rows: list[tuple[int, str | None]], runs: int
+) -> None:
     """Positions collide at will; `presorted` rows are a few sorted runs, as a merge gets them."""
     size = -(-len(rows) // runs) or 1
     rows = [r for i in range(0, len(rows), size) for r in sorted(rows[i : i + size], key=lambda r: r[0])]

@@ -137,27 +137,46 @@ def test_a_vectorised_reducer_is_not_called_without_rows() -> None:
     [
         (lambda g: None, "result: expected springtide.Reduced", "NoneType"),
         (lambda g: (1, 2), "result: expected springtide.Reduced", "tuple"),
-        (lambda g: Reduced(pa.table({"n": [1]}), OUTPUT.empty_table()), r"state: expected one row a key \(2\)", "1 rows"),
-        (lambda g: Reduced(pa.table({"m": counts(g)}), OUTPUT.empty_table()), r"state: expected columns \['n'\]", "'m'"),
-        (lambda g: Reduced(pa.table({"n": ["x", "y"]}), OUTPUT.empty_table()), "state: expected types n int32", "n string"),
-        (lambda g: Reduced(pa.table({"n": [1, 2**40]}), OUTPUT.empty_table()), "state: expected types n int32", "n int64"),
+        (
+            lambda g: Reduced(pa.table({"n": [1]}), OUTPUT.empty_table()),
+            r"state: expected one row a key \(2\)",
+            "1 rows",
+        ),
+        (
+            lambda g: Reduced(pa.table({"m": counts(g)}), OUTPUT.empty_table()),
+            r"state: expected columns \['n'\]",
+            "'m'",
+        ),
+        (
+            lambda g: Reduced(pa.table({"n": ["x", "y"]}), OUTPUT.empty_table()),
+            "state: expected types n int32",
+            "n string",
+        ),
+        (
+            lambda g: Reduced(pa.table({"n": [1, 2**40]}), OUTPUT.empty_table()),
+            "state: expected types n int32",
+            "n int64",
+        ),
         (
             lambda g: Reduced(pa.table({"n": [[1], [2]]}), OUTPUT.empty_table()),
-            "state: expected types n int32", "n list",
+            "state: expected types n int32",
+            "n list",
         ),
         (lambda g: Reduced(pa.table({"n": counts(g)}), g.keys), r"output: expected columns \['k', 'n'\]", r"\['k'\]"),
         (
             lambda g: Reduced(pa.table({"n": counts(g)}), OUTPUT.empty_table(), np.array([True])),
-            r"keep: expected one boolean a key \(2\)", "1",
+            r"keep: expected one boolean a key \(2\)",
+            "1",
         ),
         (
             lambda g: Reduced(pa.table({"n": counts(g)}), OUTPUT.empty_table(), np.array([1, 0])),
-            r"keep: expected one boolean a key \(2\)", "int64",
+            r"keep: expected one boolean a key \(2\)",
+            "int64",
         ),
         (lambda g: Reduced({"n": [1, 2]}, OUTPUT.empty_table()), "state: expected a pyarrow.Table", "dict"),
         (lambda g: Reduced(pa.table({"n": counts(g)}), []), "output: expected a pyarrow.Table", "list"),
     ],
-)  # fmt: skip
+)
 def test_a_vectorised_result_that_does_not_fit_is_refused(reducer: BatchReducer, expects: str, got: str) -> None:
     farm = vectorised(reducer)
     with pytest.raises(BadUpdate, match=f"(?s)the reducer's {expects}.*got .*{got}"):

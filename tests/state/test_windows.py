@@ -67,7 +67,9 @@ def test_windows_that_make_no_sense_are_refused(size: int, slide: int, late: int
 
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ms"), pa.timestamp("s")])
 def test_event_times_are_microseconds_and_nulls_have_none(kind: pa.DataType) -> None:
-    column = pa.chunked_array([pa.array([at(-2 * SECOND), None], TIME).cast(kind), pa.array([at(SECOND)], TIME).cast(kind)])
+    column = pa.chunked_array(
+        [pa.array([at(-2 * SECOND), None], TIME).cast(kind), pa.array([at(SECOND)], TIME).cast(kind)]
+    )
     times, valid = event_times(column)
     assert valid.tolist() == [True, False, True]
     assert times[valid].tolist() == [-2 * SECOND, SECOND]

@@ -111,8 +111,7 @@ def claim(
         # Others have come and gone since we looked, and ours is a generation that was over.
         store.delete([_path(last + 1)])
         raise _in_use(store)
-    # The one before stays, so that a driver which looked before us finds the place it wants taken.
-    store.delete(_path(g) for g in generations if g < last)
+    store.delete(_path(g) for g in generations)
     return Claim(store, last + 1, me)
 
 

@@ -5,6 +5,7 @@ missing or damaged one is fetched again from the durable store.
 """
 
 import os
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ _verified: dict[str, pa.Table | None] = {}
 """Local files whose checksum this process has checked, and their tables once they are mapped."""
 VERIFIED_MOST = 64
 """Mapped files hold their disk space even when deleted, so only so many are remembered."""
+_remembering = threading.Lock()
 
 
 class LocalBlocks:
@@ -66,7 +68,8 @@ class LocalBlocks:
         for name in names:
             path = self.directory / name
             path.unlink(missing_ok=True)
-            _verified.pop(str(path), None)
+            with _remembering:
+                _verified.pop(str(path), None)
 
     def _verify(self, ref: BlockRef, path: Path) -> None:
         try:
@@ -110,10 +113,11 @@ class LocalBlocks:
 
 
 def _remember(path: Path, table: pa.Table | None = None) -> None:
-    _verified.pop(str(path), None)
-    _verified[str(path)] = table
-    while len(_verified) > VERIFIED_MOST:
-        del _verified[next(iter(_verified))]
+    with _remembering:  # A task writes its blocks from two threads.
+        _verified.pop(str(path), None)
+        _verified[str(path)] = table
+        while len(_verified) > VERIFIED_MOST:
+            del _verified[next(iter(_verified))]
 
 
 def _map(path: Path) -> pa.Table:

@@ -140,7 +140,7 @@ class TableView:
             text.append(f"  {number(self.epochs)} epochs  {number(self.rows)} rows")
             recent = rate(self.last)
             if recent is not None:
-                text.append(f"  {number(recent)} rows/s over the last {len(self.last) - 1} epochs")
+                text.append(f"  {number(recent)} rows/s over the last epochs")
         if self._what is None:
             return text
         text.append(f"  {self._what}", style="dim")

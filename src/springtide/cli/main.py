@@ -39,7 +39,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     store_errors.LineageBroken: FAILED,
     store_errors.CheckpointInUse: FAILED,
 }
-"""Errors whose message is all that a person needs; any other one is a bug and shows its traceback."""
+"""Errors whose message is all that a person needs."""
 
 
 class Verbs(TyperGroup):
@@ -48,18 +48,28 @@ class Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except tuple(EXIT_CODES) as error:
-            if ctx.meta.get(TRACEBACK):
-                raise
-            _say(str(error))
-            raise typer.Exit(_exit_code(error)) from error
         except KeyboardInterrupt:
             _say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            said = _plain(error)
+            if said is None or ctx.meta.get(TRACEBACK):
+                raise
+            message, code = said
+            _say(message)
+            raise typer.Exit(code) from error
 
 
-def _exit_code(error: Exception) -> int:
-    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+def _plain(error: Exception) -> tuple[str, int] | None:
+    """What to tell a person, and the exit code; None if the error is a bug."""
+    for kind, code in EXIT_CODES.items():
+        if isinstance(error, kind):
+            return str(error), code
+    # By name, as only the engine imports Spark. It has told its story on stderr, such as a master it does not know.
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return f"Spark failed: {first}\n--traceback shows where", FAILED
+    return None
 
 
 def _say(message: str) -> None:

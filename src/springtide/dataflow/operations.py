@@ -1,8 +1,8 @@
 """What a keyed step does, before it knows the columns it will get."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ class Operation(Protocol):
     def has_final(self) -> bool:
         """Whether its output tells final rows from updates."""
 
+    def describe(self) -> dict[str, Any]:
+        """What gives its state a meaning beyond its columns; must not change between two starts."""
+
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         """The logic for these columns; ValueError or TypeError if they do not fit."""
 
@@ -41,6 +44,10 @@ class Aggregation:
     @property
     def has_final(self) -> bool:
         return self.window is not None
+
+    def describe(self) -> dict[str, Any]:
+        window = None if self.window is None else {"size_us": self.window.size_us, "slide_us": self.window.slide_us}
+        return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "window": window}
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         taken = set(key.names) | ({WINDOW_START, WINDOW_END, FINAL} if self.window else set())
@@ -62,6 +69,9 @@ class Reduction:
     kind: str = "reduce"
     has_final: bool = False
 
+    def describe(self) -> dict[str, Any]:
+        return {}
+
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         return ReduceLogic(key, rows, self.reducer, self.state, self.output)
 
@@ -72,10 +82,18 @@ class Deduplication:
     kind: str = "dedupe"
     has_final: bool = False
 
+    def describe(self) -> dict[str, Any]:
+        return {}
+
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         if self.within is not None:
             _require_timestamp(rows, self.within.column)
         return DedupeLogic(key, rows, self.within)
+
+
+def _name_of(aggregate: Aggregate) -> str:
+    """The same at every start: the repr of any other object may hold its address."""
+    return repr(aggregate) if is_dataclass(aggregate) else type(aggregate).__name__
 
 
 def _require_timestamp(rows: pa.Schema, column: str) -> None:

@@ -33,7 +33,11 @@ class BoundGraph:
     def describe(self) -> dict[str, dict[str, Any]]:
         """By keyed step: what must not change between two starts."""
         return {
-            node.name: {"kind": node.operation.kind, **self.logics[node.name].layout.describe()}
+            node.name: {
+                "kind": node.operation.kind,
+                "operation": node.operation.describe(),
+                **self.logics[node.name].layout.describe(),
+            }
             for node in self.graph.of(Keyed)
         }
 

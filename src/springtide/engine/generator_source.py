@@ -99,7 +99,10 @@ class GeneratorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From here on only what is due at this moment counts, so that the query ends."""
+        """From here on only what is due at this moment counts, so that the query ends.
+
+        A new query whose spec leaves ``start_s`` open starts now, so nothing is due yet and it ends empty.
+        """
         self._closes_s = self._clock()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from springtide.engine.record import MapStats
 from springtide.engine.worker.parcel import pack, parcel
-from springtide.engine.worker.task import naming
+from springtide.engine.worker.task import naming, settle
 from springtide.ids import InstanceId
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
@@ -33,6 +33,7 @@ class Prepare:
     moment: Moment
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         stats = MapStats()
         for chunk in _chunks(batches):
             start = time.perf_counter()

@@ -1,7 +1,9 @@
 """What every function on a worker needs: storage, its place, its memory, errors that name the step."""
 
+import gc
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,6 +37,12 @@ class naming:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, StepFailed):
             raise StepFailed(self.step, self.doing, f"{type(error).__name__}: {error}") from error
+
+
+@cache
+def settle() -> None:
+    """Once a process: what is loaded stays, so the collection that Spark runs after every task need not search it."""
+    gc.freeze()
 
 
 def partition() -> int:

@@ -14,7 +14,7 @@ from springtide.blocks.local import LocalBlocks
 from springtide.engine.record import CommitRecord
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.parcel import unpack
-from springtide.engine.worker.task import Storage, naming, partition, resident_bytes
+from springtide.engine.worker.task import Storage, naming, partition, resident_bytes, settle
 from springtide.ids import Epoch, InstanceId
 from springtide.metrics.report import InstanceReport
 from springtide.state.chain import Chain
@@ -38,6 +38,7 @@ class Update:
     forget: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         instance = InstanceId(partition())
         watch, cpu = Stopwatch(), time.process_time()
         blocks = self.storage.open()

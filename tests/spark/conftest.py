@@ -1,0 +1,7 @@
+"""Makes the modules of these and of the chaos tests importable: with importlib mode pytest leaves sys.path alone."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "chaos")]

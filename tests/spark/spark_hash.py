@@ -1,0 +1,42 @@
+"""Spark's xxhash64 of 64-bit integers, and how to make it collide: a row's hash is the seed of its next column's."""
+
+MASK = (1 << 64) - 1
+PRIME_1, PRIME_2, PRIME_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+PRIME_4, PRIME_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+SEED = 42
+
+
+def hash_long(value: int, seed: int = SEED) -> int:
+    """The unsigned hash of one integer."""
+    mixed = _start(seed) ^ _rotated(value * PRIME_2, 31) * PRIME_1 & MASK
+    mixed = _rotated(mixed, 27) * PRIME_1 + PRIME_4 & MASK
+    mixed = (mixed ^ mixed >> 33) * PRIME_2 & MASK
+    mixed = (mixed ^ mixed >> 29) * PRIME_3 & MASK
+    return mixed ^ mixed >> 32
+
+
+def colliding_pairs(count: int) -> list[tuple[int, int]]:
+    """Different pairs of integers that all have the same hash.
+
+    All that follows the first exclusive or is a function of its result alone, so it is enough to
+    choose each second number such that this result is the same.
+    """
+    target = _start(hash_long(0)) ^ _rotated(0, 31)
+    pairs = []
+    for first in range(count):
+        product = (target ^ _start(hash_long(first))) * pow(PRIME_1, -1, 1 << 64) & MASK
+        pairs.append((first, signed(_rotated(product, 64 - 31) * pow(PRIME_2, -1, 1 << 64) & MASK)))
+    return pairs
+
+
+def _start(seed: int) -> int:
+    return seed + PRIME_5 + 8 & MASK
+
+
+def _rotated(value: int, bits: int) -> int:
+    value &= MASK
+    return (value << bits | value >> (64 - bits)) & MASK
+
+
+def signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

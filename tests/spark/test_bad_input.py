@@ -1,0 +1,290 @@
+"""Bad input and bad code: an error that names the step, nothing lost, and the app goes on once it is repaired."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from chaos_kit import head, listing, manifest_path
+from spark_kit import Row, bag, in_order, parquet_epochs
+
+from springtide import App, agg, sinks, sources
+from springtide.blocks.errors import NewerFormat
+from springtide.blocks.manifest import Manifest
+from springtide.blocks.record import AppChanged
+from springtide.dataflow.errors import BadGraph, StepFailed
+from springtide.dataflow.sources import Generator
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+RunApp = Callable[..., list[EpochReport]]
+
+
+def generator(epochs: int) -> Generator:
+    return sources.generator(100, limit=40 * epochs, keys=7, start_s=1_700_000_000.0, max_rows_per_epoch=40)
+
+
+def alive(spark: "SparkSession") -> bool:
+    """A user's session is never stopped."""
+    return spark.range(3).count() == 3
+
+
+GOOD = [
+    [{"user": "ann", "n": 1}, {"user": "bob", "n": 2}, {"user": "ann", "n": 3}],
+    [{"user": "bob", "n": 4}, {"user": None, "n": 5}],
+]
+BAD = [
+    ['{"user": "ann", "n": "many"}', "not json at all"],
+    ['{"user": "bob", "n": 7', "[1, 2", '{"user": "cid", "n": 1.5}'],
+]
+
+
+def json_lines(directory: Path, bad: list[list[str]]) -> list[Path]:
+    """One file an epoch: good lines, bad ones between them, and a blank one, which is no record."""
+    directory.mkdir()
+    paths = []
+    for number, (good, wrong) in enumerate(zip(GOOD, bad, strict=True)):
+        lines = [json.dumps(row) for row in good]
+        paths.append(directory / f"{number}.json")
+        paths[-1].write_text("\n".join([lines[0], *wrong, "", *lines[1:]]) + "\n")
+        in_order(paths[-1], number)
+    return paths
+
+
+def json_app(directory: Path, malformed: Any, raw: sinks.Memory, counts: sinks.Memory) -> App:
+    app = App("json")
+    schema = "user STRING, n BIGINT"
+    files = sources.files(str(directory), format="json", schema=schema, malformed=malformed, maxFilesPerTrigger="1")
+    rows = app.source("lines", files)
+    rows.sink("raw", raw)
+    rows.key_by("user").aggregate("count", c=agg.count(), total=agg.sum("n")).sink("counts", counts)
+    return app
+
+
+def test_malformed_records_are_counted(run_app: RunApp, tmp_path: Path) -> None:
+    """Fault 27: each record is either processed or a dead letter, once, however many steps read the source."""
+    json_lines(tmp_path / "in", BAD)
+    raw, counts = sinks.memory(), sinks.memory()
+    reports = run_app(json_app(tmp_path / "in", "count", raw, counts))
+    assert {e: bag(t.to_pylist()) for e, t in raw.epochs.items()} == {e: bag(rows) for e, rows in enumerate(GOOD)}
+    assert {r["user"]: (r["c"], r["total"]) for r in counts.rows()} == {"ann": (2, 4), "bob": (2, 6), None: (1, 5)}
+    assert [report.dead_letters for report in reports] == [2, 3]
+    assert [report.rows_in for report in reports] == [3, 2]
+
+
+def test_malformed_records_stop_a_strict_app(run_app: RunApp, spark: "SparkSession", tmp_path: Path) -> None:
+    """Fault 27 in strict mode: the epoch is not committed, and goes through once the file is repaired."""
+    paths = json_lines(tmp_path / "in", [[], BAD[1]])
+    raw, counts = sinks.memory(), sinks.memory()
+    app, checkpoint = json_app(tmp_path / "in", "fail", raw, counts), tmp_path / "checkpoint"
+    with pytest.raises(StepFailed, match=r"(?i)malformed") as failed:
+        run_app(app, checkpoint=str(checkpoint))
+    assert failed.value.step in {"count", "lines"}
+    assert list(raw.epochs) == [0]
+    assert not manifest_path(checkpoint, 1).exists()
+    paths[1].write_text("".join(json.dumps(row) + "\n" for row in GOOD[1]))
+    in_order(paths[1], 1)
+    run_app(app, checkpoint=str(checkpoint))
+    assert {e: bag(t.to_pylist()) for e, t in raw.epochs.items()} == {e: bag(rows) for e, rows in enumerate(GOOD)}
+    assert alive(spark)
+
+
+def changed_apps() -> dict[str, tuple[str, Callable[[], App]]]:
+    """Apps that differ from `original` in one thing that its state can't follow, and what the error names."""
+
+    def app(
+        *, slices: int = 16, name: str = "original", key: str = "key", cast: str = "BIGINT", step: str = "count",
+        size: str = "5 seconds", dedupe: bool = False, **aggregates: Any,
+    ) -> App:  # fmt: skip
+        built = App(name, slices=slices)
+        rows = built.source("rows", generator(3))
+        typed = rows.transform("typed", lambda df: df.withColumn(key, df[key].cast(cast)))
+        results = aggregates or {"n": agg.count(), "most": agg.max("value")}
+        keyed = typed.key_by(key)
+        (keyed.dedupe(step) if dedupe else keyed.aggregate(step, **results)).sink("counts", sinks.noop())
+        keyed.window("event_time", size).aggregate("windows", n=agg.count()).sink("windows-out", sinks.noop())
+        return built
+
+    return {
+        "original": ("", app),
+        "slices": ("number of slices was 16 .* is 32 now", lambda: app(slices=32)),
+        "app": ("app's name was original .* is other now", lambda: app(name="other")),
+        "key": ("step 'count': its key was .*'key'.* is .*'id'", lambda: app(key="id")),
+        "key type": ("step 'count': its key was .*int64.* is .*string", lambda: app(cast="STRING")),
+        "state type": (
+            "step 'count': its operation was .*'value'.* is .*'due_time'",
+            lambda: app(n=agg.count(), most=agg.max("due_time")),
+        ),
+        "state columns": ("step 'count': its operation was .*most.* is ", lambda: app(n=agg.count())),
+        "kind": ("step 'count': its kind was aggregate .* is dedupe", lambda: app(dedupe=True)),
+        "step": ("step 'count': the step was a keyed operator .* is not in the app", lambda: app(step="counts-2")),
+        "function": (
+            "step 'count': its operation was .*greatest=True.* is .*greatest=False",
+            lambda: app(n=agg.count(), most=agg.min("value")),
+        ),
+        "window": ("step 'windows': its operation was .*5000000.* is .*7000000", lambda: app(size="7 seconds")),
+    }
+
+
+def test_a_changed_app_is_refused_before_any_write(run_app: RunApp, spark: "SparkSession", tmp_path: Path) -> None:
+    """Fault 28."""
+    apps = changed_apps()
+    _, original = apps.pop("original")
+    checkpoint = tmp_path / "checkpoint"
+    run_app(original(), checkpoint=str(checkpoint), until="epochs=1")
+    before = listing(tmp_path)
+    for what, (message, changed) in apps.items():
+        with pytest.raises(AppChanged, match=message) as refused:
+            run_app(changed(), checkpoint=str(checkpoint))
+        assert "Nothing was written" in str(refused.value)
+        assert listing(tmp_path) == before, what
+    reports = run_app(original(), checkpoint=str(checkpoint))
+    assert [report.epoch for report in reports if not report.replayed] == [1, 2]
+    assert alive(spark)
+
+
+def test_a_checkpoint_of_a_later_release_is_refused_before_any_write(run_app: RunApp, tmp_path: Path) -> None:
+    """Fault 29: its record and its manifests."""
+    app = App("later")
+    app.source("rows", generator(2)).key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.noop())
+    run_app(app, checkpoint=str(tmp_path), until="epochs=1")
+
+    record, last = tmp_path / "app.json", head(tmp_path)
+    assert last is not None
+    manifest = manifest_path(tmp_path, last.epoch)
+    for path, newer in (
+        (record, json.dumps({**json.loads(record.read_text()), "format": 99}).encode()),
+        (manifest, _newer(last)),
+    ):
+        kept = path.read_bytes()
+        path.write_bytes(newer)
+        before = listing(tmp_path)
+        with pytest.raises(NewerFormat, match="format 99, and this release reads up to 1"):
+            run_app(app, checkpoint=str(tmp_path))
+        assert listing(tmp_path) == before
+        path.write_bytes(kept)
+    assert run_app(app, checkpoint=str(tmp_path))
+
+
+def _newer(manifest: Manifest) -> bytes:
+    body = manifest.encode().decode().split("\n")[0].replace('"format": 1', '"format": 99')
+    return f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode()
+
+
+def test_a_user_function_that_raises(run_app: RunApp, spark: "SparkSession", tmp_path: Path) -> None:
+    """Fault 32: the error names the step and the function's own line; the fixed code goes on exactly once."""
+    broken = {"step": ""}
+    schema = pa.schema([("id", pa.int64()), ("k", pa.string())])
+    epochs = [[{"id": 10 * e + i, "k": "ab"[i % 2]} for i in range(6)] for e in range(3)]
+    raw, sums, seen = sinks.memory(), sinks.memory(), {}
+
+    def built() -> App:
+        failing = broken["step"]
+
+        def trim(df: "DataFrame") -> "DataFrame":
+            if failing == "trim" and "epoch-1" in seen:
+                raise KeyError("no such table")
+            return df.select("id", "k")
+
+        def halve(table: pa.Table) -> pa.Table:
+            if failing == "halve" and 10 in table["id"].to_pylist():
+                raise ZeroDivisionError("halves")
+            return table
+
+        def add(key: Row, rows: list[Row], state: Row | None) -> tuple[Row, list[Row]]:
+            if failing == "add" and any(row["id"] == 11 for row in rows):
+                raise LookupError("eleven")
+            total = sum(row["id"] for row in rows) + (state["total"] if state else 0)
+            return {"total": total}, [{"k": key["k"], "total": total}]
+
+        def show(df: "DataFrame", epoch: int) -> None:
+            if failing == "show" and epoch == 1:
+                raise RuntimeError("no printer")
+            seen[f"epoch-{epoch}"] = df.count()
+            if epoch == 0:
+                seen["epoch-1"] = 0
+
+        app = App("raises")
+        rows = app.source("rows", parquet_epochs(tmp_path / "in", epochs, schema, "id BIGINT, k STRING"))
+        halved = rows.transform("trim", trim).map_batches("halve", halve, schema)
+        halved.sink("raw", raw)
+        reduced = halved.key_by("k").reduce("add", add, state={"total": int}, output={"k": str, "total": int})
+        reduced.sink("sums", sums)
+        reduced.sink("show", sinks.foreach_epoch(show))
+        return app
+
+    checkpoint = tmp_path / "checkpoint"
+    for step, error in (
+        ("trim", "KeyError: 'no such table'"),
+        ("halve", "ZeroDivisionError: halves"),
+        ("add", "LookupError: eleven"),
+        ("show", "RuntimeError: no printer"),
+    ):
+        broken["step"] = step
+        with pytest.raises(StepFailed) as failed:
+            run_app(built(), checkpoint=str(checkpoint))
+        assert (failed.value.step, failed.value.reason) == (step, error)
+        assert f"step '{step}' failed while" in str(failed.value)
+        # A sink comes after the commit: its epoch is committed, and published once the sink is repaired.
+        assert manifest_path(checkpoint, 1).exists() == (step == "show")
+        assert alive(spark)
+    broken["step"] = ""
+    run_app(built(), checkpoint=str(checkpoint))
+    assert {e: bag(t.to_pylist()) for e, t in raw.epochs.items()} == {e: bag(rows) for e, rows in enumerate(epochs)}
+    so_far = {"a": 0, "b": 0}
+    for epoch, rows in enumerate(epochs):
+        for row in rows:
+            so_far[row["k"]] += row["id"]
+        assert bag(sums.epochs[epoch].to_pylist()) == bag({"k": k, "total": total} for k, total in so_far.items())
+    assert seen == {"epoch-0": 2, "epoch-1": 2, "epoch-2": 2}
+
+
+def test_a_graph_that_does_not_fit_its_columns(run_app: RunApp, spark: "SparkSession", tmp_path: Path) -> None:
+    """Found before the first epoch, and before anything is written."""
+
+    def attempt(build: Callable[[Any], Any], match: str, kind: type[Exception]) -> None:
+        app = App("misfit")
+        build(app.source("rows", generator(1))).sink("out", sinks.noop())
+        with pytest.raises(kind, match=match):
+            run_app(app, checkpoint=str(tmp_path / "checkpoint"))
+        assert not (tmp_path / "checkpoint").exists()
+
+    attempt(
+        lambda rows: rows.key_by("user").aggregate("count", n=agg.count()),
+        r"step 'count': expected key columns among \['id', 'key', .* got \['user'\]", BadGraph,
+    )  # fmt: skip
+    attempt(
+        lambda rows: rows.key_by("key").aggregate("most", n=agg.max("price")),
+        r"step 'most': expected n= an aggregate of a column among .* got 'price'", BadGraph,
+    )  # fmt: skip
+    attempt(
+        lambda rows: rows.key_by("key").window("id", "5 seconds").aggregate("windows", n=agg.count()),
+        "step 'windows' .*'id' to be a timestamp, got int64", StepFailed,
+    )  # fmt: skip
+    attempt(
+        lambda rows: rows.transform("lists", lambda df: df.selectExpr("array(key) AS keys"))
+        .key_by("keys").aggregate("count", n=agg.count()),
+        "step 'count' .*'keys' has type list.*can't be a key", StepFailed,
+    )  # fmt: skip
+    attempt(
+        lambda rows: rows.filter("few", "price < 3"),
+        r"(?s)step 'few' failed while building its DataFrame: .*price", StepFailed,
+    )  # fmt: skip
+    assert alive(spark)
+
+
+def test_final_rows_of_a_stream_without_windows() -> None:
+    counts = App("final").source("rows", generator(1)).key_by("key").aggregate("count", n=agg.count())
+    with pytest.raises(BadGraph, match=r"step 'out': expected a windowed .*step 'count', whose rows are never final"):
+        counts.sink("out", sinks.noop(), mode="final")
+
+
+def test_a_source_that_is_no_stream(spark: "SparkSession") -> None:
+    with pytest.raises(BadGraph, match=r"step 'rows': expected a streaming DataFrame .* got a batch DataFrame"):
+        App("batch").source("rows", spark.range(3))

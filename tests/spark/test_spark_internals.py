@@ -1,0 +1,124 @@
+"""What the engine relies on in Spark without a promise from Spark: fails when a release changes it."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import functions as F
+from spark_hash import hash_long, signed
+
+from springtide import App, sinks, sources
+from springtide.blocks.store import LocalStore
+from springtide.engine.session import EPOCH_SETTINGS
+from springtide.engine.spark_internals import arrow_schema, spark_schema
+from springtide.engine.sparklog import offsets
+from springtide.ids import Epoch
+from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+RunApp = Callable[..., list[EpochReport]]
+
+
+def test_schemas_survive_the_way_to_spark_and_back() -> None:
+    schema = pa.schema(
+        [
+            ("flag", pa.bool_()), ("int", pa.int32()), ("long", pa.int64()), ("float", pa.float32()),
+            ("double", pa.float64()), ("text", pa.string()), ("bytes", pa.binary()), ("day", pa.date32()),
+            ("money", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("list", pa.list_(pa.int64())),
+        ]
+    )  # fmt: skip
+    back = arrow_schema(spark_schema(schema))
+    assert back.names == schema.names
+    assert back.types == schema.types
+
+
+def test_a_row_goes_to_the_partition_of_its_number(spark: "SparkSession") -> None:
+    """A number beyond the partitions wraps around, and every partition is there, also the empty ones."""
+    numbers = spark.createDataFrame([(i,) for i in (-1, 0, 1, 2, 5, 6, 7, 13)], "id INT")
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        ids = [i for batch in batches for i in batch.column(0).to_pylist()]
+        yield pa.RecordBatch.from_pydict({"partition": [context.partitionId()], "ids": [sorted(ids)]})
+
+    placed = numbers.repartitionById(6, "id").mapInArrow(task, "partition BIGINT, ids ARRAY<BIGINT>").collect()
+    assert {row["partition"]: row["ids"] for row in placed} == {
+        0: [0, 6], 1: [1, 7, 13], 2: [2], 3: [], 4: [], 5: [-1, 5]
+    }  # fmt: skip
+
+
+def test_a_range_has_its_numbers_in_order_one_a_partition(spark: "SparkSession") -> None:
+    """A step's blocks are read by number, one task a block."""
+    assert spark.range(0, 3, 1, 3).rdd.glom().map(lambda rows: [row.id for row in rows]).collect() == [[0], [1], [2]]
+
+
+def test_the_hash_of_a_key_is_what_it_was(spark: "SparkSession") -> None:
+    """A checkpoint's slices depend on it."""
+    (row,) = spark.sql(
+        "SELECT xxhash64('Spark'), xxhash64(''), xxhash64(CAST(NULL AS STRING)), xxhash64('日本語'), xxhash64(true),"
+        " xxhash64(CAST('NaN' AS DOUBLE)), xxhash64(0.0D), xxhash64(CAST(1.5 AS FLOAT)), xxhash64(X'00FF'),"
+        " xxhash64(DATE'2024-05-01'), xxhash64(TIMESTAMP'2024-05-01 12:00:00 UTC'), xxhash64(7L, 'a'), xxhash64(7L)"
+    ).collect()
+    assert list(row) == KNOWN_HASHES
+    assert row[-1] == signed(hash_long(7))
+
+
+KNOWN_HASHES: list[int] = []
+
+
+def test_epochs_run_in_a_session_of_their_own(spark: "SparkSession", run_app: RunApp) -> None:
+    """The settings our jobs need hold in every epoch, and never reach the user's session."""
+    before = {key: spark.conf.get(key) for key in EPOCH_SETTINGS}
+    assert before != EPOCH_SETTINGS
+    seen: list[tuple[bool, dict[str, Any]]] = []
+
+    def look(frame: "DataFrame", epoch: int) -> None:
+        session = frame.sparkSession
+        settings = {key: session.conf.get(key) for key in EPOCH_SETTINGS}
+        seen.append((session._jsparkSession.equals(spark._jsparkSession), settings))
+
+    app = App("session")
+    rows = app.source("rows", sources.generator(10, limit=20, start_s=1_700_000_000.0, max_rows_per_epoch=10))
+    rows.sink("look", sinks.foreach_epoch(look))
+    run_app(app)
+    assert seen == [(False, EPOCH_SETTINGS)] * 2
+    assert {key: spark.conf.get(key) for key in EPOCH_SETTINGS} == before
+
+
+def test_the_offset_log_has_a_line_for_each_source(run_app: RunApp, tmp_path: Path) -> None:
+    """Rows taken and rows due are told from it, and it lies where we look."""
+    app = App("offsets")
+    for name, limit in (("first", 20), ("second", 30)):
+        source = sources.generator(10, limit=limit, start_s=1_700_000_000.0, max_rows_per_epoch=10)
+        app.source(name, source).sink(f"{name}-out", sinks.noop())
+    reports = run_app(app, checkpoint=str(tmp_path))
+    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch)) for report in reports]
+    start_us = 1_700_000_000_000_000
+    expected = [(10, 10), (20, 20), (20, 30)]
+    assert [[json.loads(line) for line in lines] for lines in logged] == [
+        [{"row": first, "start_us": start_us}, {"row": second, "start_us": start_us}] for first, second in expected
+    ]
+    assert [report.rows_in for report in reports] == [20, 20, 10]
+    commits = [path.name for path in (tmp_path / "spark" / "commits").iterdir() if path.name.isdigit()]
+    assert sorted(commits) == ["0", "1", "2"]
+
+
+def test_times_reach_python_in_utc(spark: "SparkSession") -> None:
+    at = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    frame = spark.createDataFrame([(at,)], "at TIMESTAMP").select(F.col("at"))
+
+    def text(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            value = batch.column(0).cast(pa.timestamp("us", "UTC")).view(pa.int64())
+            yield pa.RecordBatch.from_pydict({"us": value})
+
+    assert frame.mapInArrow(text, "us BIGINT").collect()[0]["us"] == round(at.timestamp() * 1e6)
