@@ -21,7 +21,7 @@ def clicks_of(rows: DataFrame) -> DataFrame:
         "key AS user",
         f"element_at(array({names}), int(id % {len(PAGES)}) + 1) AS page",
         "event_time AS at",
-        "value * 60 AS seconds",
+        "int(value * 60) AS seconds",
     )
 
 

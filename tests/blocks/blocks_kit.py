@@ -22,7 +22,7 @@ Outcome = str | None
 T = TypeVar("T")
 
 
-class S3Like(MemoryFileSystem):
+class S3Like(MemoryFileSystem):  # type: ignore[misc]
     """An object store in memory: atomic puts, no rename, no append; calls fail on demand.
 
     `fail` gets each call's name and path and says whether it fails before or after its effect.
@@ -54,7 +54,7 @@ class S3Like(MemoryFileSystem):
         self._call("put", path, lambda: super(S3Like, self).pipe_file(path, value, mode=mode, **options))
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        return self._call("get", path, lambda: super(S3Like, self).cat_file(path, start, end, **options))
+        return bytes(self._call("get", path, lambda: super(S3Like, self).cat_file(path, start, end, **options)))
 
     def rm_file(self, path: str) -> None:
         self._call("delete", path, lambda: super(S3Like, self).rm_file(path))

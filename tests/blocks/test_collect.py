@@ -145,8 +145,8 @@ class Collection(RuleBasedStateMachine):
         return set(self.in_flight) <= set(self.store.list(DIRECTORY))
 
 
-class TestCollection(Collection.TestCase):
-    settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestCollection = Collection.TestCase
+TestCollection.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
 
 
 def run_epochs(store: Store, epochs: int, *, keep: int = 0) -> tuple[list[Manifest], Collector]:
@@ -229,6 +229,14 @@ def test_what_was_removed_is_said_so_that_workers_can_forget_it_too() -> None:
     garbage = collector.committed(third)
     assert set(garbage.blocks) == history[0].blocks()
     assert garbage.manifests == (Epoch(0),)
+
+
+def test_a_failpoint_can_name_the_epoch_whose_collection_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPRINGTIDE_FAILPOINTS", "gc.delete=oserror@3")
+    store = s3_store()
+    with pytest.raises(OSError, match=r"gc\.delete"):
+        run_epochs(store, 10)
+    assert ManifestLog(store).epochs() == [1, 2, 3], "committed, and what it made superfluous is not gone yet"
 
 
 def test_after_a_torn_manifest_the_one_before_it_is_complete() -> None:

@@ -93,13 +93,12 @@ class TestWriting:
         assert len(blocks.durable.list("blocks")) == 20
         assert all(blocks.open(ref) == TABLE for ref in refs)
 
-    def test_a_block_that_could_not_be_made_durable_is_an_error(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("when", [BEFORE, AFTER])
+    def test_a_block_that_could_not_be_made_durable_is_an_error(self, tmp_path: Path, when: str) -> None:
         bucket = S3Like()
-        blocks = LocalBlocks(tmp_path, s3_store(bucket))
-        for when in (BEFORE, AFTER):
-            bucket.fail = lambda call, path, when=when: when if call == "put" else None
-            with pytest.raises(StoreFailed, match="could not write 'blocks/counts"):
-                write(blocks)
+        bucket.fail = lambda call, path: when if call == "put" else None
+        with pytest.raises(StoreFailed, match="could not write 'blocks/counts"):
+            write(LocalBlocks(tmp_path, s3_store(bucket)))
 
     def test_nothing_half_written_is_left_when_the_local_disk_is_full(
         self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +106,7 @@ class TestWriting:
         def full(source: Any, target: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(local.os, "replace", full)
+        monkeypatch.setattr(os, "replace", full)
         with pytest.raises(OSError, match="No space left"):
             write(blocks)
         assert os.listdir(blocks.directory) == []

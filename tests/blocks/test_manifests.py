@@ -149,8 +149,8 @@ class Lineage(RuleBasedStateMachine):
             assert len(self.store.list(TORN)) <= self.torn
 
 
-class TestLineage(Lineage.TestCase):
-    settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestLineage = Lineage.TestCase
+TestLineage.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
 
 
 @pytest.fixture

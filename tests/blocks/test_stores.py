@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 from blocks_kit import AFTER, BEFORE, Crash, S3Like, crash_in_the_file_system, everything, s3_store
 
-from springtide.blocks import store as store_module
 from springtide.blocks.errors import AlreadyThere, StoreFailed
 from springtide.blocks.store import LocalStore, ObjectStore, Store, open_store
 
@@ -155,9 +154,18 @@ class TestLocal:
     def test_what_a_put_returns_from_is_on_the_disk(self, store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
         """The file is synced before it gets its name, and its directory after."""
         done: list[str] = []
-        for call in ("fsync", "replace", "link"):
+
+        def note(call: str) -> Callable[..., Any]:
             real = getattr(os, call)
-            monkeypatch.setattr(os, call, lambda *a, real=real, call=call: (done.append(call), real(*a))[1])
+
+            def noted(*args: Any) -> Any:
+                done.append(call)
+                return real(*args)
+
+            return noted
+
+        for call in ("fsync", "replace", "link"):
+            monkeypatch.setattr(os, call, note(call))
         store.put("a", b"1")
         assert done == ["fsync", "replace", "fsync"]
         done.clear()
@@ -173,7 +181,7 @@ class TestLocal:
 
         store.put("blocks/old", b"old")
         before = everything(store)
-        monkeypatch.setattr(store_module.os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(
             StoreFailed, match=r"could not write 'blocks/new': .*No space left.*not committed"
         ) as caught:
@@ -202,7 +210,7 @@ class TestLocal:
         try:
             assert writer.stdout is not None
             writer.stdout.readline()
-            seen = set()
+            seen: set[int] = set()
             store = LocalStore(tmp_path)
             deadline = time.monotonic() + 20
             while len(seen) < 3 and time.monotonic() < deadline:

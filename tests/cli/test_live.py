@@ -53,7 +53,7 @@ def test_a_table_of_the_last_epochs_in_a_terminal() -> None:
         for epoch in range(12):
             view.epoch(report(epoch))
     last = out.getvalue().rpartition("12 epochs")[2]
-    assert "12,000 rows  2,000 rows/s over the last epochs" in last
+    assert "12,000 rows  2,000 rows/s lately" in last
     assert "the best words" in last
     lines = [line.split() for line in last.splitlines() if line.strip()[:1].isdigit()]
     shown = [line for line in lines if line[1] == "1,000"]

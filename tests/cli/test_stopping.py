@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from springtide.cli.stopping import wait_or_stop
+from springtide.cli.stopping import SIGNALS, wait_or_stop
 
 
 class FakeApp:
@@ -42,7 +42,7 @@ def test_an_app_that_ends_by_itself() -> None:
     assert not told
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_stops_it_in_good_order(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     app, told = FakeApp(nothing, interrupt(number), nothing), []

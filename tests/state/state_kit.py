@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from springtide.blocks.block import BlockRef, checksum, decode, encode, format_slices, parse_slices
 from springtide.blocks.manifest import OperatorState
-from springtide.ids import Epoch
+from springtide.ids import Epoch, SliceId
 from springtide.state.chain import Chain
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE
 from springtide.state.logic import BEGINNING_US, Logic, Moment, canonical_keys
@@ -38,11 +38,12 @@ def canon_row(row: Mapping[str, Any], names: Iterable[str] | None = None) -> Can
 
 def multiset(rows: Iterable[Mapping[str, Any]]) -> "Counter[tuple[tuple[str, Any], ...]]":
     """Rows for comparison, with their number: distinct() would hide duplicates."""
-    return Counter(tuple(sorted((n, _frozen(v)) for n, v in row.items())) for row in rows)
+    return Counter(tuple(sorted((n, frozen(v)) for n, v in row.items())) for row in rows)
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else canon(value)
+def frozen(value: Any) -> Any:
+    """A value, or lists of values, as the store compares them."""
+    return tuple(map(frozen, value)) if isinstance(value, list) else canon(value)
 
 
 def good_hash(key: Canon) -> int:
@@ -112,7 +113,7 @@ class Farm:
         output: list[Row] = []
         rewritten = 0
         for instance in sorted(set(self.owner)):
-            mine = frozenset(s for s, o in enumerate(self.owner) if o == instance)
+            mine = frozenset(SliceId(s) for s, o in enumerate(self.owner) if o == instance)
             chain = self._chain(mine, before)
             updated = update(self.logic, chain, [self._share(p, mine) for p in parcels], self.moment)
             assert updated.output.schema == self.logic.output
@@ -132,9 +133,9 @@ class Farm:
         return self.state.runs
 
     def chain_of(self, instance: int) -> Chain:
-        return self._chain(frozenset(s for s, o in enumerate(self.owner) if o == instance), self.state)
+        return self._chain(frozenset(SliceId(s) for s, o in enumerate(self.owner) if o == instance), self.state)
 
-    def _chain(self, mine: frozenset[int], state: OperatorState) -> Chain:
+    def _chain(self, mine: frozenset[SliceId], state: OperatorState) -> Chain:
         concerned = [ref for ref in state.runs if parse_slices(ref.slices) & mine]
         return Chain([self._open(ref, mine) for ref in concerned], self.logic.layout)
 
@@ -175,12 +176,12 @@ class Farm:
         assert (where[1:] >= where[:-1]).all(), "rows travel sorted by position"
         return arrival
 
-    def _share(self, rows: pa.Table, mine: frozenset[int]) -> pa.Table:
+    def _share(self, rows: pa.Table, mine: frozenset[SliceId]) -> pa.Table:
         starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
         arcs = [rows.slice(starts[s], starts[s + 1] - starts[s]) for s in sorted(mine)]
         return pa.concat_tables(arcs)
 
-    def _open(self, ref: BlockRef, mine: frozenset[int]) -> Run:
+    def _open(self, ref: BlockRef, mine: frozenset[SliceId]) -> Run:
         counted = parse_slices(ref.slices)
         live = None
         if ref.partial or not counted <= mine:
@@ -189,7 +190,7 @@ class Farm:
         rows = decode(self.blocks[ref.name])
         return Run(rows, self.logic.layout, self.slices, ref.name, live, expires_us=ref.expires_us)
 
-    def _write(self, rows: pa.Table, name: str, mine: frozenset[int]) -> BlockRef:
+    def _write(self, rows: pa.Table, name: str, mine: frozenset[SliceId]) -> BlockRef:
         assert rows.schema == self.logic.layout.schema
         where = rows.column(POSITION).to_numpy()
         assert (where[1:] >= where[:-1]).all(), "a run is sorted by position"

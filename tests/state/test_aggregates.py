@@ -1,6 +1,7 @@
 """Every aggregate against a plain Python oracle, with rows split at random into arrivals and epochs."""
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from state_kit import HASHES, Farm, Row, canon, multiset
+from state_kit import HASHES, Farm, Row, canon, frozen, multiset
 
 from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
@@ -122,7 +123,7 @@ def test_accumulators_combine_in_any_grouping(kind: str, data: st.DataObject) ->
         flat = joined(aggregate, [a, b, c], keys)
         turned = joined(aggregate, [c, a, b], keys)
         results = [aggregate.finish(x).to_pylist() for x in (left, right, flat, turned)]
-        assert all(repr(r) == repr(results[0]) for r in results)
+        assert all(frozen(r) == frozen(results[0]) for r in results)
         kinds = aggregate.accumulator(arrow)
         assert all([part.type for part in x] == kinds for x in (a, left, flat))
         assert aggregate.finish(flat).type == aggregate.result(arrow)
@@ -153,6 +154,16 @@ def test_nan_is_the_greatest_number_for_every_aggregate() -> None:
     assert run(agg.top_k("v", 1)) == "[[nan], [nan], [2.0]]"
     assert run(agg.distinct("v")) == "[2, 1, 1]"
     assert run(agg.sum("v")) == "[nan, nan, 2.0]"
+
+
+def test_zero_and_nan_are_one_value_each_whatever_their_bits() -> None:
+    other_nan = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
+    different = agg.distinct("v")
+    values = pa.array([0.0, NAN, -0.0, other_nan])
+    together = different.partial(values, 4, np.array([0]))
+    apart = different.partial(values, 4, np.arange(4))
+    assert different.finish(together).to_pylist() == [2]
+    assert different.finish(different.combine(apart, np.array([0]))).to_pylist() == [2]
 
 
 def test_integers_add_up_exactly_where_doubles_would_not() -> None:

@@ -193,12 +193,12 @@ class ReduceStore(SliceStore):
         return after, output
 
 
-class TestAggregateStore(AggregateStore.TestCase):
-    settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+TestAggregateStore = AggregateStore.TestCase
+TestAggregateStore.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
 
 
-class TestReduceStore(ReduceStore.TestCase):
-    settings = settings(max_examples=90, stateful_step_count=15, deadline=None)
+TestReduceStore = ReduceStore.TestCase
+TestReduceStore.settings = settings(max_examples=90, stateful_step_count=15, deadline=None)
 
 
 COUNT_KEY = pa.schema([("k", pa.int64())])

@@ -1,17 +1,15 @@
 """Who competes: a keyed count by Springtide, and the same by Spark's own stateful query.
 
 Each contestant keeps its own checkpoint. A *round* starts it there, lets it run a number of
-epochs, and stops it; rounds of different contestants alternate, so that noise hits all of them.
-Epoch times are Spark's own: `triggerExecution` in the query's progress.
+epochs, and stops it. Epoch times are Spark's own: `triggerExecution` in the query's progress.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -34,45 +32,50 @@ class Load:
     """What arrives: rows an epoch, and how a row's running number becomes its key."""
 
     rows: int
-    key: Callable[[Column], Column]
+    keys: int
+    in_turn: bool = False
+    """Every key once, then all over again; else at random, each as likely as any other."""
 
     def stream(self, spark: SparkSession) -> DataFrame:
         source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", self.rows)
         return source.option("numPartitions", spark.sparkContext.defaultParallelism).load()
 
     def keyed(self, rows: DataFrame) -> DataFrame:
-        return rows.select(self.key(F.col("value")).alias("k"))
+        number = F.col("value")
+        key = F.pmod(number if self.in_turn else F.xxhash64(number), F.lit(self.keys))
+        return rows.select(key.alias("k"))
 
 
-def scattered(keys: int) -> Callable[[Column], Column]:
-    """Keys at random, each as likely as any other."""
-    return lambda value: F.pmod(F.xxhash64(value), F.lit(keys))
+@dataclass(frozen=True)
+class Round:
+    """What a round showed."""
 
-
-def in_turn(keys: int) -> Callable[[Column], Column]:
-    """Every key once, then all over again."""
-    return lambda value: F.pmod(value, F.lit(keys))
+    epochs_s: list[float]
+    """Epoch times, without the warm ones."""
+    last: EpochReport | None = None
+    """The last epoch's report, if it was ours."""
 
 
 class Contestant(Protocol):
-    """Runs a round and says how long its epochs took."""
+    """Runs rounds."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the figures call it."""
 
-    def round(self, spark: SparkSession, load: Load, epochs: int) -> list[float]:
-        """Epoch times in seconds, after the warm ones."""
+    def round(self, spark: SparkSession, load: Load, epochs: int) -> Round:
+        """Run the warm epochs and a number more."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Springtide:
     """The count as an app with a sink that publishes nowhere."""
 
     directory: Path
     instances: int | None = None
     name: str = "springtide"
-    reports: list[EpochReport] = field(default_factory=list)
 
-    def round(self, spark: SparkSession, load: Load, epochs: int) -> list[float]:
+    def round(self, spark: SparkSession, load: Load, epochs: int) -> Round:
         app = App("bench")
         rows = app.source("rows", sources.stream(load.stream)).transform("keys", load.keyed)
         rows.key_by("k").aggregate("count", n=agg.count()).sink("nowhere", sinks.noop())
@@ -85,11 +88,11 @@ class Springtide:
         try:
             times = watch(running.query, epochs)
         finally:
-            self.reports = running.stop()
-        return times
+            reports = running.stop()
+        return Round(times, reports[-1])
 
 
-@dataclass
+@dataclass(frozen=True)
 class SparkCount:
     """Spark's own stateful count with one of its state stores."""
 
@@ -98,7 +101,7 @@ class SparkCount:
     partitions: int
     name: str
 
-    def round(self, spark: SparkSession, load: Load, epochs: int) -> list[float]:
+    def round(self, spark: SparkSession, load: Load, epochs: int) -> Round:
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
         spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
         spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
@@ -106,7 +109,7 @@ class SparkCount:
         writer = counts.writeStream.format("noop").outputMode("update")
         query = writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
         try:
-            return watch(query, epochs)
+            return Round(watch(query, epochs))
         finally:
             query.stop()
 

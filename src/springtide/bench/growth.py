@@ -5,11 +5,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from springtide.bench.contestants import ROCKSDB, Contestant, Load, SparkCount, Springtide, in_turn, scattered
+from springtide.bench.arena import arena
+from springtide.bench.contestants import ROCKSDB, Contestant, Load, SparkCount, Springtide
 from springtide.bench.figures import Findings, rounded
-from springtide.bench.session import arena
 
 FILL_ROWS = 1_000_000
 
@@ -24,22 +22,22 @@ class GrowthBench:
     partitions: int = 2
 
     def run(self) -> Findings:
-        with arena("state-growth") as (spark, scratch):
+        with arena("state-growth") as place:
             times: dict[tuple[str, int], list[float]] = {}
             contestants = {
-                (name, keys): self._contestant(name, scratch / f"{name}-{keys}")
+                (name, keys): self._contestant(name, place.scratch / f"{name}-{keys}")
                 for name in ("springtide", "spark_rocksdb")
                 for keys in (self.few, self.many)
             }
             for (_, keys), contestant in contestants.items():
-                self._fill(spark, contestant, keys)
+                rows = min(keys, FILL_ROWS)
+                place.round(contestant, Load(rows, keys, in_turn=True), -(-keys // rows))
             for _ in range(self.rounds):
-                for who, contestant in contestants.items():
-                    load = Load(self.rows, scattered(who[1]))
-                    times.setdefault(who, []).extend(contestant.round(spark, load, self.epochs))
-            large = contestants["springtide", self.many]
-            assert isinstance(large, Springtide)
-            last = large.reports[-1].operators[0]
+                for (name, keys), contestant in contestants.items():
+                    found = place.round(contestant, Load(self.rows, keys), self.epochs)
+                    times.setdefault((name, keys), []).extend(found.epochs_s)
+                    if found.last is not None and keys == self.many:
+                        last = found.last.operators[0]
         memory = max(i.resident_bytes for i in last.instances)
         return self._findings(times, last.state_rows, last.state_bytes, memory, last.runs)
 
@@ -47,10 +45,6 @@ class GrowthBench:
         if name == "springtide":
             return Springtide(directory, self.partitions)
         return SparkCount(directory, ROCKSDB, self.partitions, name)
-
-    def _fill(self, spark: SparkSession, contestant: Contestant, keys: int) -> None:
-        rows = min(keys, FILL_ROWS)
-        contestant.round(spark, Load(rows, in_turn(keys)), -(-keys // rows))
 
     def _findings(
         self, times: dict[tuple[str, int], list[float]], state_rows: int, state_bytes: int, memory: int, runs: int

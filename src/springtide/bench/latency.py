@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
 
-from springtide.bench.contestants import HDFS, Contestant, Load, SparkCount, Springtide, scattered
+from springtide.bench.arena import arena
+from springtide.bench.contestants import HDFS, Contestant, Load, SparkCount, Springtide
 from springtide.bench.figures import Findings, rounded
-from springtide.bench.session import arena
 
 
 @dataclass(frozen=True)
@@ -15,21 +15,23 @@ class LatencyBench:
     keys: int = 1_000
     rounds: int = 4
     epochs: int = 20
+    warm_epochs: int = 60
+    """For each contestant before the first round: the JVM compiles what it runs often."""
     partitions: int = 2
 
     def run(self) -> Findings:
-        with arena("latency") as (spark, scratch):
+        with arena("latency") as place:
             contestants: list[Contestant] = [
-                Springtide(scratch / "springtide", self.partitions),
-                SparkCount(scratch / "spark", HDFS, self.partitions, "spark"),
+                Springtide(place.scratch / "springtide", self.partitions),
+                SparkCount(place.scratch / "spark", HDFS, self.partitions, "spark"),
             ]
             times: dict[str, list[float]] = {c.name: [] for c in contestants}
-            load = Load(self.rows, scattered(self.keys))
+            load = Load(self.rows, self.keys)
             for contestant in contestants:
-                contestant.round(spark, load, self.epochs)
+                place.round(contestant, load, self.warm_epochs)
             for _ in range(self.rounds):
                 for contestant in contestants:
-                    times[contestant.name] += contestant.round(spark, load, self.epochs)
+                    times[contestant.name] += place.round(contestant, load, self.epochs).epochs_s
         return self._findings(times)
 
     def _findings(self, times: dict[str, list[float]]) -> Findings:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from springtide.bench.contestants import HDFS, ROCKSDB, Contestant, Load, SparkCount, Springtide, in_turn, scattered
+from springtide.bench.arena import arena
+from springtide.bench.contestants import HDFS, ROCKSDB, Contestant, Load, SparkCount, Springtide
 from springtide.bench.figures import Findings, rounded
-from springtide.bench.session import arena
 
 
 @dataclass(frozen=True)
@@ -18,20 +18,20 @@ class StateBench:
     partitions: int = 2
 
     def run(self) -> Findings:
-        with arena("state") as (spark, scratch):
+        with arena("state") as place:
             contestants: list[Contestant] = [
-                Springtide(scratch / "springtide", self.partitions),
-                SparkCount(scratch / "hdfs", HDFS, self.partitions, "spark_hdfs"),
-                SparkCount(scratch / "rocksdb", ROCKSDB, self.partitions, "spark_rocksdb"),
+                Springtide(place.scratch / "springtide", self.partitions),
+                SparkCount(place.scratch / "hdfs", HDFS, self.partitions, "spark_hdfs"),
+                SparkCount(place.scratch / "rocksdb", ROCKSDB, self.partitions, "spark_rocksdb"),
             ]
             times: dict[str, list[float]] = {c.name: [] for c in contestants}
-            fill = Load(self.rows, in_turn(self.keys))
+            fill = Load(self.rows, self.keys, in_turn=True)
             for contestant in contestants:
-                contestant.round(spark, fill, -(-self.keys // self.rows))
-            load = Load(self.rows, scattered(self.keys))
+                place.round(contestant, fill, -(-self.keys // self.rows))
+            load = Load(self.rows, self.keys)
             for _ in range(self.rounds):
                 for contestant in contestants:
-                    times[contestant.name] += contestant.round(spark, load, self.epochs)
+                    times[contestant.name] += place.round(contestant, load, self.epochs).epochs_s
         return self._findings(times)
 
     def _findings(self, times: dict[str, list[float]]) -> Findings:

@@ -42,7 +42,7 @@ def state_growth(as_json: Json = False, quick: Quick = False, out: Out = HERE) -
 @app.command()
 def latency(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The time of an epoch of 1 000 rows against Spark's own stateful query."""
-    bench = LatencyBench(rounds=1, epochs=10) if quick else LatencyBench()
+    bench = LatencyBench(rounds=1, epochs=15, warm_epochs=15) if quick else LatencyBench()
     _publish(bench.run(), out, as_json)
 
 

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich import box
@@ -24,9 +24,6 @@ from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.sinks import EpochOutput
 from springtide.engine.session import SessionConfig, make_session
 from springtide.metrics.report import EpochReport
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 WORDS_PER_ROW = 8
 VOCABULARY = 5_000
@@ -84,15 +81,11 @@ def demo(
 def word_count(text: sources.Generator, counts: sinks.SinkSpec, top: sinks.SinkSpec) -> App:
     """Lines, split into words, counted by word."""
     app = App("demo")
-    words = app.source("lines", text).transform("words", _split)
+    words = app.source("lines", text).transform("words", lambda df: df.selectExpr("explode(split(text, ' ')) AS word"))
     counted = words.key_by("word").aggregate("count", n=agg.count())
     counted.sink("all", counts)
     counted.sink("top", top)
     return app
-
-
-def _split(lines: "DataFrame") -> "DataFrame":
-    return lines.selectExpr("explode(split(text, ' ')) AS word")
 
 
 @dataclass(frozen=True)
@@ -118,7 +111,7 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
             spark = make_session("springtide-demo", SessionConfig())
         try:
             view.doing("starting the workers, with a few lines for practice")
-            _practise(spark, Path(place, "practice"))
+            _practice().run(spark, checkpoint=str(Path(place, "practice")), until="available")
             start_s = time.monotonic() - began
             running = app.start(
                 spark, checkpoint=str(Path(place, "checkpoint")), local=str(Path(place, "local")),
@@ -131,11 +124,10 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
     return Run(reports, start_s, stopped)
 
 
-def _practise(spark: "SparkSession", place: Path) -> None:
-    """The first epoch of a Spark process compiles and starts workers for many seconds: not what a demo is about."""
+def _practice() -> App:
+    """A few lines first: a Spark process takes many seconds for its first epoch, to compile and start workers."""
     lines = sources.generator(1000, limit=10, words_per_row=WORDS_PER_ROW, keys=VOCABULARY, start_s=0.0)
-    app = word_count(lines, sinks.noop(), sinks.noop())
-    app.run(spark, checkpoint=str(place / "checkpoint"), local=str(place / "local"), until="available")
+    return word_count(lines, sinks.noop(), sinks.noop())
 
 
 def _top_words(top: sinks.Console) -> Table:

@@ -17,7 +17,7 @@ from springtide.cli.figures import number, rate, rates, seconds, state_rows
 from springtide.metrics.report import EpochReport
 
 SHOWN = 6
-"""Epochs in the table, and those that the rate is over."""
+"""Epochs in the table; the rate above it is over these, too."""
 
 Beside = Callable[[], Sequence[RenderableType]]
 
@@ -140,7 +140,7 @@ class TableView:
             text.append(f"  {number(self.epochs)} epochs  {number(self.rows)} rows")
             recent = rate(self.last)
             if recent is not None:
-                text.append(f"  {number(recent)} rows/s over the last epochs")
+                text.append(f"  {number(recent)} rows/s lately")
         if self._what is None:
             return text
         text.append(f"  {self._what}", style="dim")

@@ -10,6 +10,7 @@ from types import FrameType
 from springtide.engine.running import Running
 from springtide.metrics.report import EpochReport
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOK_S = 0.2
 SAME_S = 1.0
 """Signals this close together are one: timeout(1) and its like pass on what the terminal has sent already."""
@@ -20,7 +21,7 @@ def wait_or_stop(
 ) -> tuple[list[EpochReport], bool]:
     """The app's reports once it has ended, and whether a person ended it; raises what made it fail.
 
-    The first SIGINT or SIGTERM lets the epoch in flight finish, a second one interrupts.
+    The first SIGINT, SIGTERM or SIGHUP lets the epoch in flight finish, a second one interrupts.
     """
     with _asked_to_stop(clock) as asked:
         while not asked.is_set():
@@ -51,7 +52,7 @@ def _asked_to_stop(clock: Callable[[], float]) -> Iterator[Event]:
         elif clock() - first_at > SAME_S:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
         yield asked
     finally:

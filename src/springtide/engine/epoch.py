@@ -32,6 +32,9 @@ from springtide.metrics.report import EpochReport, OperatorReport, Phases
 from springtide.plan.plan import Plan
 from springtide.state.window import FINAL
 
+FEW_ROWS = 20_000
+"""An epoch with fewer rows costs less without preparing them before the shuffle."""
+
 
 class Stopped(Exception):
     """An epoch was offered after the app had been stopped; Spark will offer it again."""
@@ -64,6 +67,8 @@ class EpochRunner:
         self.refused = False
         """An epoch came after the stop: Spark then ends the query with that error, which is none."""
         self._stopped = self._prepared = False
+        self._rows_in: dict[str, int] = {}
+        """By keyed step: the rows of its last epoch, the guess for the next."""
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> None:
         """Run one epoch, or publish it again if an earlier driver had committed it."""
@@ -135,12 +140,13 @@ class EpochRunner:
         def update(node: Keyed) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
             return run_keyed(
                 node, frames, before.get(node.name, OperatorState()), self.plan, epoch, self.storage,
-                self.garbage.blocks, self.app,
+                self.garbage.blocks, self.app, self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS,
             )  # fmt: skip
 
         for level in self.bound.graph.levels():
             for node, (state, output, report) in zip(level, _side_by_side(update, level), strict=True):
                 operators[node.name], frames.outputs[node.name] = state, output
+                self._rows_in[node.name] = report.rows_in
                 reports.append(report)
         for step in self._captured():
             frames.outputs[step], report = run_capture(step, frames, epoch, self.storage, self.app)

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
@@ -16,7 +14,7 @@ from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.record import RECORD, CommitRecord, MapStats
-from springtide.engine.worker.parcel import PARCEL
+from springtide.engine.worker.parcel import INSTANCE, PARCEL
 from springtide.engine.worker.prepare import HASH, Prepare
 from springtide.engine.worker.rows import Capture
 from springtide.engine.worker.task import Storage
@@ -36,21 +34,27 @@ def run_keyed(
     storage: Storage,
     forget: tuple[str, ...],
     app: str,
+    few_rows: bool,
 ) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
-    """Update a keyed step; returns its state after the epoch, its output blocks and its report."""
+    """Update a keyed step; returns its state after the epoch, its output blocks and its report.
+
+    `few_rows` is a guess that chooses the cheaper way through the shuffle; both give the same result.
+    """
     start = time.perf_counter()
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = plan.operators[node.name]
     moment = _moment(state, logic.late_us)
-    source = _with_hash(frames.input_of(node.name), node.key, rows)
+    source = frames.input_of(node.name)
     prepare = Prepare(node.name, logic, node.key, rows, share.instance_of, moment)
     update = Update(node.name, logic, epoch, storage, share.instance_of, state.runs, moment, forget)
-    job = (
-        source.mapInArrow(prepare, PARCEL)
-        .repartitionById(share.instances, "instance")
-        .mapInArrow(update, RECORD)
-    )
+    if few_rows:
+        # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
+        hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
+        update = replace(update, prepare=prepare)
+    else:
+        hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
+    job = hashed.repartitionById(share.instances, INSTANCE).mapInArrow(update, RECORD)
     records = _collect(job, node.name, f"{app}, epoch {epoch}: {node.name}")
     stats = sum((r.stats for r in records), MapStats())
     owned = [frozenset(share.slices_of(InstanceId(r.instance))) for r in records]
@@ -115,16 +119,28 @@ def _advance(
     return after
 
 
-def _with_hash(frame: DataFrame, key: tuple[str, ...], rows: pa.Schema) -> DataFrame:
-    """The step's input with the hash of its key; zero has one hash, whatever its sign."""
-    kinds = {f.name: f.dataType for f in frame.schema}
-    columns: list[Column] = []
+def _with_hash(frame: DataFrame, key: tuple[str, ...], rows: pa.Schema, *more: str) -> DataFrame:
+    """The step's input with the hash of its key; zero has one hash, whatever its sign.
+
+    Expressions as text cross into the JVM in one call; columns would take one each.
+    """
+    hashed = []
     for name in key:
-        column = F.col(f"`{name}`")
-        if isinstance(kinds[name], DoubleType | FloatType):
-            column = F.when(column == 0, F.lit(0.0).cast(kinds[name])).otherwise(column)
-        columns.append(column)
-    return frame.select(F.xxhash64(*columns).alias(HASH), *[F.col(f"`{n}`") for n in rows.names])
+        kind = {pa.float32(): "float", pa.float64(): "double"}.get(rows.field(name).type)
+        hashed.append(_quoted(name) if kind is None else f"if({_quoted(name)} = 0, {kind}(0), {_quoted(name)})")
+    with_hash = frame.selectExpr(f"xxhash64({', '.join(hashed)}) AS `{HASH}`", *map(_quoted, rows.names))
+    return with_hash.selectExpr("*", *more) if more else with_hash
+
+
+def _instance_of(owners: tuple[InstanceId, ...]) -> str:
+    """The instance of a row, from its hash: one case for each arc of slices with the same owner."""
+    ends = [s for s in range(1, len(owners) + 1) if s == len(owners) or owners[s] != owners[s - 1]]
+    cases = " ".join(f"WHEN `{HASH}` & {len(owners) - 1} < {end} THEN {owners[end - 1]}" for end in ends)
+    return f"CASE {cases} END AS {INSTANCE}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _collect(job: DataFrame, step: str, description: str) -> list[CommitRecord]:

@@ -10,9 +10,10 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 
 from springtide.engine.record import MapStats
 
+INSTANCE = "__instance"
 PARCEL = StructType(
     [
-        StructField("instance", IntegerType()),
+        StructField(INSTANCE, IntegerType()),
         StructField("stats", StringType()),
         StructField("payload", BinaryType()),
     ]
@@ -27,7 +28,7 @@ def parcel(instance: int, stats: str | None, payload: pa.Buffer | None) -> pa.Re
         offsets = pa.py_buffer(np.array([0, payload.size], np.int32))
         data = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
     columns = [pa.array([instance], pa.int32()), pa.array([stats], pa.string()), data]
-    return pa.RecordBatch.from_arrays(columns, ["instance", "stats", "payload"])
+    return pa.RecordBatch.from_arrays(columns, [INSTANCE, "stats", "payload"])
 
 
 def pack(table: pa.Table) -> pa.Buffer:

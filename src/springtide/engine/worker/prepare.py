@@ -34,17 +34,20 @@ class Prepare:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
-        stats = MapStats()
+        total = MapStats()
+        for stats, rows in self.arrivals(batches):
+            total += stats
+            yield from self._parcels(rows)
+        yield parcel(0, total.to_json(), None)
+
+    def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[MapStats, pa.Table]]:
+        """Rows ready for the update, chunk by chunk, and what was seen on the way."""
         for chunk in _chunks(batches):
             start = time.perf_counter()
             arrival = self._arrive(chunk)
-            parcels = list(self._parcels(arrival.rows))
-            stats += MapStats(
-                arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us,
-                time.perf_counter() - start,
-            )  # fmt: skip
-            yield from parcels
-        yield parcel(0, stats.to_json(), None)
+            busy_s = time.perf_counter() - start
+            seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
+            yield MapStats(*seen, busy_s), arrival.rows
 
     def _arrive(self, chunk: pa.Table) -> Arrival:
         with naming(self.step, "preparing its rows"):

@@ -11,9 +11,10 @@ import pyarrow as pa
 from springtide import faults
 from springtide.blocks.block import OUTPUT, RUN, BlockRef, format_slices, parse_slices
 from springtide.blocks.local import LocalBlocks
-from springtide.engine.record import CommitRecord
+from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.parcel import unpack
+from springtide.engine.worker.prepare import Prepare
 from springtide.engine.worker.task import Storage, naming, partition, resident_bytes, settle
 from springtide.ids import Epoch, InstanceId
 from springtide.metrics.report import InstanceReport
@@ -26,7 +27,10 @@ from springtide.state.update import update
 
 @dataclass(frozen=True)
 class Update:
-    """Merge an instance's parcels into its state, and report what was written."""
+    """Merge an instance's rows into its state, and report what was written.
+
+    Rows come in parcels, prepared where they were read; or as they are, to be prepared here.
+    """
 
     step: str
     logic: Logic
@@ -36,6 +40,8 @@ class Update:
     chain: tuple[BlockRef, ...]
     moment: Moment
     forget: tuple[str, ...]
+    prepare: Prepare | None = None
+    """How to prepare rows that come as they are; None if they come in parcels."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
@@ -46,7 +52,7 @@ class Update:
         with watch.part("idle"):
             received = list(batches)
         with watch.part("deserialise"):
-            stats, arrivals = unpack(received)
+            stats, arrivals = self._arrivals(received)
             mine = frozenset(s for s, owner in enumerate(self.instance_of) if owner == instance)
             concerned = [ref for ref in self.chain if parse_slices(ref.slices) & mine]
             chain = Chain([self._run(blocks, ref, mine) for ref in concerned], self.logic.layout)
@@ -67,6 +73,12 @@ class Update:
             stats, report,
         )  # fmt: skip
         yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
+
+    def _arrivals(self, received: list[pa.RecordBatch]) -> tuple[MapStats, list[pa.Table]]:
+        if self.prepare is None:
+            return unpack(received)
+        found = list(self.prepare.arrivals(received))
+        return sum((stats for stats, _ in found), MapStats()), [rows for _, rows in found]
 
     def _run(self, blocks: LocalBlocks, ref: BlockRef, mine: frozenset[int]) -> Run:
         counted = parse_slices(ref.slices)

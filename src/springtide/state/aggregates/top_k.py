@@ -14,6 +14,7 @@ from springtide.state.aggregates.base import (
     segment_lists,
     sort_within,
 )  # fmt: skip
+from springtide.state.keys import canonical
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class TopK:
     def partial(self, values: pa.Array | None, rows: int, starts: Starts) -> list[pa.Array]:
         assert values is not None
         groups = np.repeat(np.arange(len(starts)), lengths(starts, rows))
-        return [self._best(values, groups, len(starts))]
+        return [self._best(canonical(values), groups, len(starts))]
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
         values, groups = flatten(parts[0], starts)

@@ -1,0 +1,55 @@
+"""Where contestants meet: each in a process and a Spark of its own, one at a time on the same cores."""
+
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from springtide.bench.contestants import Contestant, Load, Round
+from springtide.engine.session import SessionConfig, make_session
+
+
+class Arena:
+    """Runs rounds, one after the other; whoever waits keeps its Spark, warm and idle."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self._processes: dict[str, ProcessPoolExecutor] = {}
+        self._closing = ExitStack()
+
+    def round(self, contestant: Contestant, load: Load, epochs: int) -> Round:
+        """Let a contestant run a round in its own process."""
+        name = str(contestant)
+        if name not in self._processes:
+            process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+            self._processes[name] = self._closing.enter_context(process)
+        return self._processes[name].submit(_round, contestant, load, epochs).result()
+
+    def close(self) -> None:
+        self._closing.close()
+
+
+@contextmanager
+def arena(name: str) -> Iterator[Arena]:
+    """An arena with a scratch directory; both are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix=f"springtide-bench-{name}-", ignore_cleanup_errors=True) as scratch:
+        found = Arena(Path(scratch))
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def _round(contestant: Contestant, load: Load, epochs: int) -> Round:
+    """Runs in the contestant's process."""
+    return contestant.round(_session(), load, epochs)
+
+
+@cache
+def _session() -> SparkSession:
+    return make_session("bench", SessionConfig())
