@@ -36,21 +36,21 @@ def test_where_rows_come_from() -> None:
 
 
 def test_a_graph_needs_a_source_a_sink_and_users_of_every_step() -> None:
-    with pytest.raises(BadGraph, match="at least one source"):
+    with pytest.raises(BadGraph, match=r"at least one source"):
         App("empty").graph()
     app = App("no-sink")
     stream = app.source("rows", sources.generator(1))
-    with pytest.raises(BadGraph, match="at least one sink"):
+    with pytest.raises(BadGraph, match=r"at least one sink"):
         app.graph()
     stream.sink("out", sinks.noop())
     stream.filter("unused", "true")
-    with pytest.raises(BadGraph, match="'unused'.*thrown away"):
+    with pytest.raises(BadGraph, match=r"'unused'.*thrown away"):
         app.graph()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "a b", "ünder", "x" * 81, None])
 def test_names_must_be_safe(name: str) -> None:
-    with pytest.raises(BadName, match="not a valid name"):
+    with pytest.raises(BadName, match=r"not a valid name"):
         App(name)
     with pytest.raises(BadName):
         App("app").source(name, sources.generator(1))
@@ -59,7 +59,7 @@ def test_names_must_be_safe(name: str) -> None:
 def test_a_name_can_be_used_once() -> None:
     app = App("app")
     app.source("rows", sources.generator(1))
-    with pytest.raises(BadGraph, match="'rows'.*name of its own"):
+    with pytest.raises(BadGraph, match=r"'rows'.*name of its own"):
         app.source("rows", sources.generator(1))
 
 
@@ -67,28 +67,28 @@ def test_mistakes_name_the_step() -> None:
     app = App("app")
     rows = app.source("rows", sources.generator(1))
     other = App("other").source("rows", sources.generator(1))
-    with pytest.raises(BadGraph, match="'mix'.*streams of one app"):
+    with pytest.raises(BadGraph, match=r"'mix'.*streams of one app"):
         rows.union("mix", other)
-    with pytest.raises(BadGraph, match="'rows'.*one or more column names"):
+    with pytest.raises(BadGraph, match=r"'rows'.*one or more column names"):
         rows.key_by()
-    with pytest.raises(BadGraph, match="'rows'.*different column names"):
+    with pytest.raises(BadGraph, match=r"'rows'.*different column names"):
         rows.key_by("key", "key")
-    with pytest.raises(BadGraph, match="'n'.*at least one aggregate"):
+    with pytest.raises(BadGraph, match=r"'n'.*at least one aggregate"):
         rows.key_by("key").aggregate("n")
-    with pytest.raises(BadGraph, match="'n'.*agg.count"):
+    with pytest.raises(BadGraph, match=r"'n'.*agg.count"):
         rows.key_by("key").aggregate("n", n="count")  # type: ignore[arg-type]
-    with pytest.raises(BadGraph, match="'once'.*both column= and within="):
+    with pytest.raises(BadGraph, match=r"'once'.*both column= and within="):
         rows.key_by("key").dedupe("once", column="at")
-    with pytest.raises(BadGraph, match="'out'.*mode 'updates' or 'final'"):
+    with pytest.raises(BadGraph, match=r"'out'.*mode 'updates' or 'final'"):
         rows.sink("out", sinks.noop(), mode="all")
-    with pytest.raises(BadGraph, match="'out'.*windowed stream"):
+    with pytest.raises(BadGraph, match=r"'out'.*windowed stream"):
         rows.sink("out", sinks.noop(), mode="final")
-    with pytest.raises(BadGraph, match="'out'.*a sink from springtide.sinks"):
+    with pytest.raises(BadGraph, match=r"'out'.*a sink from springtide.sinks"):
         rows.sink("out", print)  # type: ignore[arg-type]
-    with pytest.raises(BadGraph, match="'bad'.*a source of springtide.sources"):
+    with pytest.raises(BadGraph, match=r"'bad'.*a source of springtide.sources"):
         app.source("bad", 7)
 
 
 def test_the_number_of_slices_is_a_power_of_two() -> None:
-    with pytest.raises(ValueError, match="power of two"):
+    with pytest.raises(ValueError, match=r"power of two"):
         App("app", slices=100)

@@ -37,7 +37,8 @@ class FakeOutput:
 
 
 def counts(**n: int) -> pa.Table:
-    return pa.table({"word": list(n), "n": list(n.values())}, schema=pa.schema([("word", pa.string()), ("n", pa.int64())]))
+    schema = pa.schema([("word", pa.string()), ("n", pa.int64())])
+    return pa.table({"word": list(n), "n": list(n.values())}, schema=schema)
 
 
 def test_parquet_is_a_plain_dataset_and_a_repeated_epoch_changes_nothing(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_durations(text: str | timedelta, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "ten minutes", "-1 second", "1 fortnight", None, 10])
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration.*10 minutes"):
+    with pytest.raises(ValueError, match=r"is not a duration.*10 minutes"):
         microseconds(text)
 
 
@@ -35,14 +35,14 @@ def test_columns_by_python_or_arrow_types() -> None:
     schema = schema_of({"word": str, "n": pa.int32(), "at": datetime})
     assert schema == pa.schema([("word", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
     assert schema_of(schema) is schema
-    with pytest.raises(TypeError, match="'x'.*Arrow type or one of"):
+    with pytest.raises(TypeError, match=r"'x'.*Arrow type or one of"):
         schema_of({"x": "int"})
-    with pytest.raises(TypeError, match="Arrow schema or a mapping"):
+    with pytest.raises(TypeError, match=r"Arrow schema or a mapping"):
         schema_of(["x"])
 
 
 def test_files_that_need_a_schema_say_so() -> None:
-    with pytest.raises(ValueError, match="'json' need a schema"):
+    with pytest.raises(ValueError, match=r"'json' need a schema"):
         sources.files("in", format="json")
-    with pytest.raises(ValueError, match="'count' or 'fail'"):
+    with pytest.raises(ValueError, match=r"'count' or 'fail'"):
         sources.files("in", format="json", schema="a INT", malformed="drop")  # type: ignore[arg-type]

@@ -50,7 +50,10 @@ def test_event_time_trails_what_earlier_epochs_have_shown() -> None:
 def test_instances_replace_runs_for_their_own_slices_only() -> None:
     state = OperatorState((run("old"), run("newer")), keys=10)
     left, right = frozenset({SliceId(0), SliceId(1)}), frozenset({SliceId(2), SliceId(3)})
-    records = [record(0, run("left", "0-1"), "old", "newer", added=2), record(1, run("right", "2-3"), "newer", removed=1)]
+    records = [
+        record(0, run("left", "0-1"), "old", "newer", added=2),
+        record(1, run("right", "2-3"), "newer", removed=1),
+    ]
     after = _advance(state, records, Moment(), MapStats(newest_us=50), [left, right])
     assert [(r.name, r.slices, r.partial) for r in after.runs] == [
         ("old", "2-3", True), ("left", "0-1", False), ("right", "2-3", False),

@@ -53,14 +53,14 @@ def test_windows_close_by_event_time_and_leave_no_state() -> None:
 def test_map_batches_runs_on_tables() -> None:
     app = App("lengths")
     rows = app.source("rows", sources.generator(1, words_per_row=1))
-    lengths = rows.map_batches("lengths", lambda t: pa.table({"n": [len(v) for v in t["text"].to_pylist()]}), {"n": int})
-    lengths.sink("out", sinks.memory())
+    measure = lambda t: pa.table({"n": [len(v) for v in t["text"].to_pylist()]})  # noqa: E731
+    rows.map_batches("lengths", measure, {"n": int}).sink("out", sinks.memory())
     assert StepHarness(app, "lengths", {"text": str}).epoch([{"text": "tide"}]) == [{"n": 4}]
 
 
 def test_a_step_that_needs_spark_is_refused() -> None:
     app = counting()
-    with pytest.raises(BadGraph, match="'words'.*keyed step or map_batches"):
+    with pytest.raises(BadGraph, match=r"'words'.*keyed step or map_batches"):
         StepHarness(app, "words", {"text": str})
 
 

@@ -14,7 +14,7 @@ class StateBench:
     rows: int = 1_000_000
     keys: int = 1_000_000
     rounds: int = 3
-    epochs: int = 8
+    epochs: int = 6
     partitions: int = 2
 
     def run(self) -> Findings:

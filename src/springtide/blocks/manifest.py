@@ -25,7 +25,6 @@ class OperatorState:
     keys: int = 0
     newest_us: int | None = None
     watermark_us: int | None = None
-    previous_watermark_us: int | None = None
 
     def replaced(self, slices: frozenset[SliceId], gone: frozenset[str], new: BlockRef | None) -> "OperatorState":
         """The state after one instance, owner of some slices, put a new run in place of some of its runs."""
@@ -39,7 +38,6 @@ class OperatorState:
             "keys": self.keys,
             "newest_us": self.newest_us,
             "watermark_us": self.watermark_us,
-            "previous_watermark_us": self.previous_watermark_us,
         }
 
     @classmethod

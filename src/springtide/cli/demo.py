@@ -48,7 +48,7 @@ def demo(
         int | None, typer.Option(min=1, help="Lines of text in all; default rate times seconds.", show_default=False)
     ] = None,
     rate: Annotated[int, typer.Option(min=1, help="Lines that fall due every second, consumed or not.")] = 3_000,
-    seconds: Annotated[int, typer.Option(min=1, help="For how long lines fall due.")] = 20,
+    seconds: Annotated[int, typer.Option(min=1, help="For how long lines fall due.")] = 15,
     seed: Annotated[int, typer.Option(help="Another seed is another text.")] = 7,
     traceback: Traceback = False,
 ) -> None:

@@ -54,10 +54,12 @@ class Aggregation:
         clash = sorted(taken & set(self.aggregates))
         if clash:
             raise ValueError(f"the results {clash} are named like columns of the key or the window; rename them")
+        added = {WINDOW_START, WINDOW_END, FINAL} if self.window else set()
+        confusing = [n for n in key.names if n in added or n.rpartition(".")[0] in self.aggregates]
+        if confusing:
+            raise ValueError(f"the key columns {confusing} are named like columns that the step adds; rename them")
         if self.window is not None:
             _require_timestamp(rows, self.window.column)
-            if WINDOW_START in key.names:
-                raise ValueError(f"the key has a column {WINDOW_START!r}, which the window adds; rename it")
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
 
 

@@ -52,6 +52,8 @@ def run_keyed(
         # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
         hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
         update = replace(update, prepare=prepare)
+    elif [rows.field(name).type for name in node.key] == [pa.int64()]:
+        hashed = source.selectExpr(*map(_quoted, rows.names)).mapInArrow(prepare, PARCEL)
     else:
         hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
     job = hashed.repartitionById(share.instances, INSTANCE).mapInArrow(update, RECORD)

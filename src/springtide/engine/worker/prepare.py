@@ -14,6 +14,7 @@ from springtide.ids import InstanceId
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
 from springtide.state.position import positions, slice_starts
+from springtide.state.xxhash import hash_integers
 
 HASH = "$hash"
 CHUNK_ROWS = 1_000_000
@@ -51,10 +52,10 @@ class Prepare:
 
     def _arrive(self, chunk: pa.Table) -> Arrival:
         with naming(self.step, "preparing its rows"):
-            hashes = chunk.column(HASH).to_numpy()
             rows = chunk.select(self.rows.names).cast(self.rows)
-            where = positions(hashes, len(self.instance_of))
             keys = canonical_keys(rows, self.key)
+            hashes = chunk.column(HASH).to_numpy() if HASH in chunk.column_names else hash_integers(keys[0])
+            where = positions(hashes, len(self.instance_of))
             return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
 
     def _parcels(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
