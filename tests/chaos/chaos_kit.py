@@ -1,6 +1,7 @@
 """Driver processes that die as told, and damage to what they leave behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEADLINE_S = 240.0
+WORKER_POINTS = frozenset({"block.put", "block.written", "publish.part"})
+"""Failpoints that a worker fires; all others are the driver's."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,7 @@ def drive(root: Path, failpoints: str, *, epochs: int, master: str = "local[2]")
 
 @dataclass(frozen=True)
 class Site:
-    """The chaos app with its checkpoint and sinks in one directory, run on the shared session.
-
-    Failpoints that a worker fires are not for here: workers have the environment of the JVM's start.
-    """
+    """The chaos app with its checkpoint and sinks in one directory, run on the shared session."""
 
     spark: "SparkSession"
     root: Path
@@ -85,6 +85,10 @@ class Site:
     @property
     def checkpoint(self) -> Path:
         return self.root / "checkpoint"
+
+    @property
+    def markers(self) -> Path:
+        return self.root / "markers"
 
     def run(
         self, epochs: int, *, failpoints: str = "", local: str = "local", instances: int = 2, until: str = "available"
@@ -99,6 +103,15 @@ class Site:
                 instances=instances,
                 until=until,
             )
+
+    def run_with_workers(self, epochs: int, failpoints: str) -> list[EpochReport]:
+        """Run the app with new workers: the driver's environment is not theirs, so they get one of their own."""
+        shutil.rmtree(self.markers, ignore_errors=True)
+        self.markers.mkdir()
+        with self.monkeypatch.context() as armed:
+            armed.setitem(self.spark.sparkContext.environment, faults.ENVIRONMENT, failpoints)
+            armed.setitem(self.spark.sparkContext.environment, faults.MARKERS, str(self.markers))
+            return self.run(epochs)
 
     def crash(self, epochs: int, failpoint: str) -> None:
         """Run into a failpoint that raises: what lies on disk is what a driver killed there leaves."""

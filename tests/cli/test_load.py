@@ -56,7 +56,7 @@ def test_a_module_and_a_variable(here: Path) -> None:
 def test_the_file_may_import_what_lies_beside_it_and_only_while_it_loads(here: Path) -> None:
     (here / "jobs").mkdir()
     (here / "jobs" / "beside_b.py").write_text('NAME = "from-beside"\n')
-    (here / "jobs" / "one.py").write_text('from beside_b import NAME\nfrom springtide import App\napp = App(NAME)\n')
+    (here / "jobs" / "one.py").write_text("from beside_b import NAME\nfrom springtide import App\napp = App(NAME)\n")
     before = list(sys.path)
     try:
         assert load("jobs/one.py") == "from-beside"

@@ -22,9 +22,7 @@ def report(epoch: int, *, replayed: bool = False, lag: int | None = 40) -> Epoch
         InstanceReport(0, 500, 10, idle_s=0.5, deserialise_s=0.1, process_s=0.2, serialise_s=0.3, cpu_s=0.7),
         InstanceReport(1, 500, 10, idle_s=0.25, process_s=0.4, cpu_s=0.05),
     )
-    operator = OperatorReport(
-        "counts", 1000, 20, late_rows=3, state_rows=1234, state_bytes=56_789, instances=instances
-    )
+    operator = OperatorReport("counts", 1000, 20, late_rows=3, state_rows=1234, state_bytes=56_789, instances=instances)
     return EpochReport(
         "clicks", epoch, NOON + 2 * epoch, 1, replayed, 1000, 20, lag, None if lag is None else 1.5, 7,
         Phases(plan_s=0.001, compute_s=1.0, commit_s=0.25, publish_s=0.125), (operator,),

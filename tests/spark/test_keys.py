@@ -28,6 +28,7 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 STRINGS = [None, "", " ", "a", "A", "a\0", "\u00e4", "a\u0308", "日本語", "🌊", "null", "NaN"]
 STRINGS += [MEGABYTE + "1", MEGABYTE + "2"]
+LONGS = [None, 0, 1, -1, (1 << 63) - 1, -(1 << 63)]
 FLOATS = [None, 0.0, -0.0, NAN, -NAN, 1.5, -1.5, float("inf"), float("-inf"), 5e-324]
 BINARY = [None, b"", b"\0", b"\0\0", b"a", "ä".encode()]
 MONEY = [None, Decimal("0.00"), Decimal("-0.00"), Decimal("12.30"), Decimal("-12.30")]
@@ -38,6 +39,7 @@ TIMES = [None, NOON, NOON + timedelta(microseconds=1), datetime(1969, 12, 31, tz
 SCHEMA = pa.schema(
     [
         ("s", pa.string()),
+        ("n", pa.int64()),
         ("d", pa.float64()),
         ("f", pa.float32()),
         ("b", pa.binary()),
@@ -47,14 +49,14 @@ SCHEMA = pa.schema(
         ("at", pa.timestamp("us", "UTC")),
     ]
 )
-DDL = "s STRING, d DOUBLE, f FLOAT, b BINARY, money DECIMAL(10,2), flag BOOLEAN, day DATE, at TIMESTAMP"
-KEYS = (("s",), ("d",), ("f",), ("b", "money", "flag"), ("day", "at"), ("d", "s"))
+DDL = "s STRING, n BIGINT, d DOUBLE, f FLOAT, b BINARY, money DECIMAL(10,2), flag BOOLEAN, day DATE, at TIMESTAMP"
+KEYS = (("s",), ("n",), ("d",), ("f",), ("b", "money", "flag"), ("day", "at"), ("d", "s"))
 
 
 def made(epochs: int) -> list[list[Row]]:
     """Each column runs through its odd values at its own pace."""
     floats32 = [None if v is None else 0.5 if v == 5e-324 else v for v in FLOATS]
-    columns = (STRINGS, FLOATS, floats32, BINARY, MONEY, FLAGS, DAYS, TIMES)
+    columns = (STRINGS, LONGS, FLOATS, floats32, BINARY, MONEY, FLAGS, DAYS, TIMES)
     rows = zip(*(cycle(column) for column in columns), strict=True)
     return [[dict(zip(SCHEMA.names, row, strict=True)) for row in islice(rows, 37)] for _ in range(epochs)]
 

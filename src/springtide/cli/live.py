@@ -40,9 +40,7 @@ class View(Protocol):
         """An epoch has ended. Called from another thread."""
 
 
-def open_view(
-    app: str, terminal: Console, *, quiet: bool = False, beside: Beside | None = None
-) -> View:
+def open_view(app: str, terminal: Console, *, quiet: bool = False, beside: Beside | None = None) -> View:
     """The view that suits the terminal; `beside` is asked for more to show after each epoch."""
     if quiet:
         return NoView()
