@@ -39,6 +39,7 @@ class Findings:
                 console.print(f"{name}: {value}")
 
     def _save_picture(self, directory: Path) -> Path:
+        # Here, as it is an extra that only benchmarks need.
         import matplotlib
 
         matplotlib.use("Agg")

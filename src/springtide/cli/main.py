@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 import springtide
 from springtide.blocks import errors as store_errors
 from springtide.blocks.record import AppChanged
+from springtide.cli.bench import app as bench
 from springtide.cli.demo import demo
 from springtide.cli.load import CannotLoad, UserCodeFailed
 from springtide.cli.options import TRACEBACK
@@ -86,6 +87,7 @@ cli = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_
 cli.command()(demo)
 cli.command()(run)
 cli.command()(status)
+cli.add_typer(bench, name="bench")
 
 
 @cli.callback()

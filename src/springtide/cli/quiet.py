@@ -1,17 +1,19 @@
-"""Keeps the JVM's own start-up warning off the terminal.
+"""Keeps noise that no setting of Spark's can prevent off the terminal.
 
-The JVM that Spark starts inherits this process's stderr and writes one line there before any of Spark's
-code runs, so no setting of Spark's can prevent it. Everything else that it writes is passed on.
+The JVM that Spark starts inherits this process's stderr and writes a warning there before any of Spark's
+code runs. And a Python worker that Spark lets go after an idle minute leaves a traceback of its broken
+pipe. Everything else is passed on.
 """
 
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
 NOISE = (b"WARNING: Using incubator modules: ",)
+TRACEBACK = b"Traceback (most recent call last):"
 STDERR = 2
 
 
@@ -36,10 +38,25 @@ def without_jvm_warnings() -> Iterator[None]:
 
 
 def _pass_on(lines: IO[bytes], real: IO[bytes]) -> None:
-    for line in lines:
-        if line.startswith(NOISE):
-            continue
+    for line in worth_reading(lines):
         if sys.stderr is sys.__stderr__:
             real.write(line)
         else:  # A live view owns the terminal: it prints the line above itself.
             sys.stderr.write(line.decode(errors="replace"))
+
+
+def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without the noise; a traceback is held back until its last line tells what it is."""
+    held: list[bytes] = []
+    for line in lines:
+        if held or line.startswith(TRACEBACK):
+            held.append(line)
+            if line.startswith((b" ", TRACEBACK)):
+                continue
+            frames = [text for text in held if text.startswith(b"  File ")]
+            if not (line.startswith(b"BrokenPipeError") and all(b"pyspark/daemon.py" in text for text in frames)):
+                yield from held
+            held = []
+        elif not line.startswith(NOISE):
+            yield line
+    yield from held

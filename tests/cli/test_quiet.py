@@ -1,0 +1,26 @@
+from springtide.cli.quiet import worth_reading
+
+IDLE_WORKER = (
+    b"Traceback (most recent call last):\n"
+    b'  File "/lib/pyspark.zip/pyspark/daemon.py", line 264, in manager\n'
+    b"BrokenPipeError: [Errno 32] Broken pipe\n"
+)
+USER_ERROR = (
+    b"Traceback (most recent call last):\n"
+    b'  File "/home/me/app.py", line 3, in <module>\n'
+    b"    write()\n"
+    b"BrokenPipeError: [Errno 32] Broken pipe\n"
+)
+WARNING = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
+
+
+def read(text: bytes) -> bytes:
+    return b"".join(worth_reading(text.splitlines(keepends=True)))
+
+
+def test_noise_goes_and_all_else_stays_in_order() -> None:
+    assert read(WARNING + b"one\n" + IDLE_WORKER + USER_ERROR + b"two\n" + IDLE_WORKER) == b"one\n" + USER_ERROR + b"two\n"
+
+
+def test_a_traceback_that_is_cut_off_is_shown() -> None:
+    assert read(USER_ERROR[:80]) == USER_ERROR[:80]
