@@ -19,7 +19,8 @@ def read(text: bytes) -> bytes:
 
 
 def test_noise_goes_and_all_else_stays_in_order() -> None:
-    assert read(WARNING + b"one\n" + IDLE_WORKER + USER_ERROR + b"two\n" + IDLE_WORKER) == b"one\n" + USER_ERROR + b"two\n"
+    given = WARNING + b"one\n" + IDLE_WORKER + USER_ERROR + b"two\n" + IDLE_WORKER
+    assert read(given) == b"one\n" + USER_ERROR + b"two\n"
 
 
 def test_a_traceback_that_is_cut_off_is_shown() -> None:
