@@ -67,13 +67,13 @@ def test_odd_keys(run_app: RunApp, tmp_path: Path) -> None:
     rows = app.source("rows", parquet_epochs(tmp_path / "in", epochs, SCHEMA, DDL))
     out = {key: sinks.memory() for key in KEYS}
     for key, sink in out.items():
-        rows.key_by(*key).aggregate("by-" + "-".join(key), n=agg.count()).sink("out-" + "-".join(key), sink)
+        rows.key_by(*key).aggregate("by-" + "-".join(key), count=agg.count()).sink("out-" + "-".join(key), sink)
     run_app(app)
     for key, sink in out.items():
         expected: Counter[Any] = Counter(_key(row, key) for rows in epochs for row in rows)
         found: dict[Any, int] = {}
         for epoch in sorted(sink.epochs):
-            of_epoch = [(_key(row, key), row["n"]) for row in sink.epochs[epoch].to_pylist()]
+            of_epoch = [(_key(row, key), row["count"]) for row in sink.epochs[epoch].to_pylist()]
             assert len({k for k, _ in of_epoch}) == len(of_epoch), "a key comes once an epoch"
             found |= dict(of_epoch)
         assert found == expected, key

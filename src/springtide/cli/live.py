@@ -126,7 +126,8 @@ class TableView:
     def epoch(self, report: EpochReport) -> None:
         if self.beside is not None:
             self._extra = self.beside()
-        self.epochs, self.rows = self.epochs + 1, self.rows + report.rows_in
+        if not report.replayed:
+            self.epochs, self.rows = self.epochs + 1, self.rows + report.rows_in
         self.last = [*self.last[-SHOWN:], report]
 
     def _picture(self) -> RenderableType:

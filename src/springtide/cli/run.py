@@ -88,9 +88,10 @@ def run(
         view.doing("running; Ctrl-C stops")
         reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
     if not quiet:
-        rows = sum(r.rows_in for r in reports)
+        new = [r for r in reports if not r.replayed]
+        rows = sum(r.rows_in for r in new)
         terminal.print(
-            f"{'stopped' if stopped else 'done'} after {number(len(reports))} epochs and {number(rows)} rows; "
+            f"{'stopped' if stopped else 'done'} after {number(len(new))} epochs and {number(rows)} rows; "
             f"the checkpoint is {_shown(place)}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from springtide.engine.bound import BoundGraph
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.inputs import Inputs
-from springtide.engine.keyed import run_capture, run_keyed
+from springtide.engine.keyed import Setting, run_capture, run_keyed
 from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.session import prepare_epoch_session
@@ -136,12 +136,11 @@ class EpochRunner:
         """Update all keyed steps, those that do not need each other side by side."""
         operators: dict[str, OperatorState] = {}
         before = parent.operators if parent is not None else {}
+        setting = Setting(self.app, epoch, self.plan, self.storage, self.garbage.blocks)
 
         def update(node: Keyed) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
-            return run_keyed(
-                node, frames, before.get(node.name, OperatorState()), self.plan, epoch, self.storage,
-                self.garbage.blocks, self.app, self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS,
-            )  # fmt: skip
+            few_rows = self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS
+            return run_keyed(node, frames, before.get(node.name, OperatorState()), setting, few_rows=few_rows)
 
         for level in self.bound.graph.levels():
             for node, (state, output, report) in zip(level, _side_by_side(update, level), strict=True):
@@ -149,7 +148,7 @@ class EpochRunner:
                 self._rows_in[node.name] = report.rows_in
                 reports.append(report)
         for step in self._captured():
-            frames.outputs[step], report = run_capture(step, frames, epoch, self.storage, self.app)
+            frames.outputs[step], report = run_capture(step, frames, setting)
             reports.append(report)
         return Manifest(
             self.app, epoch, "" if parent is None else parent.id, self.plan.version, self.generation,

@@ -1,7 +1,7 @@
 """A keyed step's job in an epoch: one shuffle, one update, one commit record an instance."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -25,16 +25,20 @@ from springtide.plan.plan import Plan
 from springtide.state.logic import BEGINNING_US, Moment
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What all steps of an epoch share."""
+
+    app: str
+    epoch: Epoch
+    plan: Plan
+    storage: Storage
+    forget: tuple[str, ...]
+    """Blocks whose local copies nobody needs any more."""
+
+
 def run_keyed(
-    node: Keyed,
-    frames: EpochFrames,
-    state: OperatorState,
-    plan: Plan,
-    epoch: Epoch,
-    storage: Storage,
-    forget: tuple[str, ...],
-    app: str,
-    few_rows: bool,
+    node: Keyed, frames: EpochFrames, state: OperatorState, setting: Setting, *, few_rows: bool
 ) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
     """Update a keyed step; returns its state after the epoch, its output blocks and its report.
 
@@ -43,11 +47,13 @@ def run_keyed(
     start = time.perf_counter()
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
-    share = plan.operators[node.name]
+    share = setting.plan.operators[node.name]
     moment = _moment(state, logic.late_us)
     source = frames.input_of(node.name)
     prepare = Prepare(node.name, logic, node.key, rows, share.instance_of, moment)
-    update = Update(node.name, logic, epoch, storage, share.instance_of, state.runs, moment, forget)
+    update = Update(
+        node.name, logic, setting.epoch, setting.storage, share.instance_of, state.runs, moment, setting.forget
+    )
     if few_rows:
         # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
         hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
@@ -57,7 +63,7 @@ def run_keyed(
     else:
         hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
     job = hashed.repartitionById(share.instances, INSTANCE).mapInArrow(update, RECORD)
-    records = _collect(job, node.name, f"{app}, epoch {epoch}: {node.name}")
+    records = _collect(job, node.name, setting)
     stats = sum((r.stats for r in records), MapStats())
     owned = [frozenset(share.slices_of(InstanceId(r.instance))) for r in records]
     after = _advance(state, records, moment, stats, owned)
@@ -80,12 +86,12 @@ def run_keyed(
 
 
 def run_capture(
-    step: str, frames: EpochFrames, epoch: Epoch, storage: Storage, app: str
+    step: str, frames: EpochFrames, setting: Setting
 ) -> tuple[tuple[BlockRef, ...], OperatorReport]:
     """Store the rows of a stateless step, so that its sinks can publish them after the commit."""
     start = time.perf_counter()
-    capture = Capture(step, epoch, storage, frames.bound.schemas[step])
-    records = _collect(frames.rows_of(step).mapInArrow(capture, RECORD), step, f"{app}, epoch {epoch}: {step}")
+    capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
+    records = _collect(frames.rows_of(step).mapInArrow(capture, RECORD), step, setting)
     rows = sum(r.stats.rows_in for r in records)
     report = OperatorReport(
         step, rows, rows, job_s=time.perf_counter() - start, instances=tuple(r.report for r in records)
@@ -145,9 +151,9 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _collect(job: DataFrame, step: str, description: str) -> list[CommitRecord]:
+def _collect(job: DataFrame, step: str, setting: Setting) -> list[CommitRecord]:
     """Run a job; Spark returns the record of exactly one attempt for each partition."""
-    job.sparkSession.sparkContext.setJobDescription(description)
+    job.sparkSession.sparkContext.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
         found = job.collect()
     except PySparkException as error:
