@@ -1,11 +1,18 @@
 """What makes an epoch count exactly once: it is committed, then published, and never computed again once committed."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
-from chaos_app import EPOCH_ROWS
+from chaos_app import EPOCH_ROWS, spec
 from chaos_kit import Site, head, listing, manifest_path
 from chaos_oracle import expected, published
 
+from springtide import App, agg, faults, sinks, sources
 from springtide.blocks.errors import StoreFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 EPOCHS = 3
@@ -44,3 +51,30 @@ def test_crashes_on_one_epoch_one_after_the_other(site: Site) -> None:
     reports = site.run(EPOCHS + 1, failpoints="manifest.put=late-oserror@2")
     assert [r.epoch for r in reports if not r.replayed] == [2, 3]
     site.check(EPOCHS + 1)
+
+
+def test_steps_that_join_after_a_crash(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch committed without them is published without them; they start with the next one."""
+    options = {"checkpoint": str(tmp_path), "until": "available"}
+    counts, sums, raw = sinks.memory(), sinks.memory(), sinks.memory()
+
+    def app(*, joined: bool) -> App:
+        built = App("joined")
+        rows = built.source("rows", sources.Generator(spec(EPOCHS)))
+        rows.key_by("key").aggregate("count", n=agg.count()).sink("counts", counts)
+        if joined:
+            rows.key_by("key").aggregate("sum", total=agg.sum("id")).sink("sums", sums)
+            rows.transform("only-ids", lambda df: df.select("id")).sink("raw", raw)
+        return built
+
+    with monkeypatch.context() as armed, pytest.raises(OSError, match="failpoint"):
+        armed.setenv(faults.ENVIRONMENT, "publish.before=oserror@1")
+        app(joined=False).run(spark, **options)
+    app(joined=True).run(spark, **options)
+    assert sum({row["key"]: row["n"] for row in counts.rows()}.values()) == EPOCHS * EPOCH_ROWS
+    assert list(counts.epochs) == [0, 1, 2]
+    since = range(2 * EPOCH_ROWS, EPOCHS * EPOCH_ROWS)
+    assert sorted(row["id"] for row in raw.rows()) == list(since)
+    assert sum({row["key"]: row["total"] for row in sums.rows()}.values()) == sum(since)

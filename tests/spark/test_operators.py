@@ -2,10 +2,10 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from springtide import App, Groups, Reduced, agg, sinks, sources
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.rates import constant
 from springtide.metrics.report import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 RunApp = Callable[..., list[EpochReport]]
@@ -315,6 +318,16 @@ def _within(epochs: list[list[Row]], span: timedelta) -> tuple[dict[int, Bag], i
     return {e: rows for e, rows in result.items() if rows}, late_rows
 
 
+@pytest.fixture
+def tokyo(spark: "SparkSession") -> Iterator[None]:
+    """A user's session far from UTC."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    yield
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.usefixtures("tokyo")
 def test_event_time(run_app: RunApp, tmp_path: Path) -> None:
     """Tumbling and sliding windows with late rows, their final rows, and dedupe within a span."""
     epochs = made(3)

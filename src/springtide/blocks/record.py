@@ -27,11 +27,13 @@ class AppChanged(Exception):
 
 @dataclass(frozen=True)
 class AppRecord:
-    """The app's name, its number of slices, and each keyed operator's kind and layout."""
+    """The app's name, its number of slices, its sources, and each keyed operator's kind and layout."""
 
     app: str
     slices: int
     operators: dict[str, dict[str, Any]]
+    sources: tuple[str, ...] = ()
+    """In their order: Spark's offsets go by it."""
 
     def check(self, store: Store) -> None:
         """Compare with what the checkpoint says; writes nothing."""
@@ -43,6 +45,8 @@ class AppRecord:
             raise NewerFormat("the checkpoint", fields["format"], FORMAT)
         _same(self.app, "the app's name", fields["app"], self.app)
         _same(self.app, "the number of slices", fields["slices"], self.slices)
+        if "sources" in fields:
+            _same(self.app, "the order of its sources", fields["sources"], list(self.sources))
         for name, recorded in fields["operators"].items():
             if name not in self.operators:
                 raise AppChanged(name, "the step", "a keyed operator", "not in the app")
@@ -61,7 +65,13 @@ class AppRecord:
         store.put(PATH, data)
 
     def _encode(self) -> bytes:
-        fields = {"format": FORMAT, "app": self.app, "slices": self.slices, "operators": self.operators}
+        fields = {
+            "format": FORMAT,
+            "app": self.app,
+            "slices": self.slices,
+            "sources": self.sources,
+            "operators": self.operators,
+        }
         return json.dumps(fields, indent=1, sort_keys=True).encode()
 
 

@@ -12,6 +12,8 @@ from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, MapBatches, Node, Sink, Source, Transform, Union
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.spark_internals import arrow_schema, spark_schema
+from springtide.engine.worker.parcel import INSTANCE
+from springtide.engine.worker.prepare import HASH
 from springtide.engine.worker.rows import MapTable
 from springtide.state.errors import UnsupportedKey
 from springtide.state.keys import check_key_type
@@ -88,6 +90,9 @@ def build(node: Node, parents: list[DataFrame]) -> DataFrame:
 
 
 def _bind_keyed(node: Keyed, rows: pa.Schema, slices: int) -> Logic:
+    reserved = [name for name in rows.names if name.lower() in (HASH, INSTANCE)]
+    if reserved:
+        raise BadGraph(node.name, f"no columns named {HASH!r} or {INSTANCE!r}, which are used on the way", repr(reserved))
     missing = [name for name in node.key if name not in rows.names]
     if missing:
         raise BadGraph(node.name, f"key columns among {rows.names}", repr(missing))

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from springtide import faults
@@ -168,10 +167,8 @@ class EpochRunner:
                 sink.spec.publish(self._output(sink, frames, manifest))
             except StepFailed:
                 raise
-            except PySparkException as error:
-                raise explain(error, sink.name, doing) from error
             except Exception as error:
-                raise StepFailed(sink.name, doing, f"{type(error).__name__}: {error}") from error
+                raise explain(error, sink.name, doing) from error
 
     def _output(self, sink: Sink, frames: EpochFrames, manifest: Manifest) -> CommittedOutput:
         step = sink.parents[0]

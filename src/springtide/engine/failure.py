@@ -8,15 +8,19 @@ from springtide.dataflow.errors import StepFailed
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$")
 _STEP = re.compile(r"step '([A-Za-z0-9_-]+)' failed while ([a-z ]+): (.*)")
+_JAVA = re.compile(r"^(?:: |Caused by: )[\w.$]+: (?:\[[A-Z0-9_.]+\] )?(.*?)\.?(?:\s+SQLSTATE: \w+)?$", re.MULTILINE)
+_ABORTED = re.compile(r"Job aborted due to stage failure: .*\(TID \d+\) \(.*?\): (?:[\w.$]+: )?")
 
 
-def explain(error: PySparkException, step: str, doing: str = "running its job") -> StepFailed:
+def explain(error: Exception, step: str, doing: str = "running its job") -> StepFailed:
     """The step and the reason of a failed job; a function's own traceback comes along."""
     text = str(error)
     found = _STEP.search(text)
     if found:
         return StepFailed(found[1], found[2], found[3], _user_traceback(text))
-    return StepFailed(step, doing, _last_line(text), _user_traceback(text))
+    if isinstance(error, PySparkException):
+        return StepFailed(step, doing, _last_line(text), _user_traceback(text))
+    return StepFailed(step, doing, _java_reasons(text) or f"{type(error).__name__}: {error}")
 
 
 def _last_line(text: str) -> str:
@@ -26,6 +30,11 @@ def _last_line(text: str) -> str:
         if _RAISED.match(line.strip()):
             return line.strip()
     return before_jvm.strip().splitlines()[0] if before_jvm.strip() else text
+
+
+def _java_reasons(text: str) -> str:
+    """The messages of a Java exception that PySpark does not know, and of its causes."""
+    return "; ".join(dict.fromkeys(_ABORTED.sub("", message) for message in _JAVA.findall(text)))
 
 
 def _user_traceback(text: str) -> str:

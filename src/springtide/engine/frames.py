@@ -12,7 +12,7 @@ from springtide.dataflow.graph import Keyed, Source
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
-from springtide.engine.spark_internals import spark_schema
+from springtide.engine.spark_internals import observed, spark_schema
 from springtide.engine.worker.rows import ReadBlocks
 from springtide.engine.worker.task import Storage
 
@@ -54,15 +54,18 @@ class EpochFrames:
             return self._frames[step]
 
     def committed(self, step: str) -> DataFrame:
-        """The rows of a step, built from committed blocks only."""
-        if step in self.outputs:
-            return self._from_blocks(step)
+        """The rows of a step, built from committed blocks only.
+
+        A step that came into the app after the epoch was committed has none.
+        """
         node = self.bound.graph[step]
+        if step in self.outputs or isinstance(node, Source | Keyed):
+            return self._from_blocks(step)
         return build(node, [self.committed(parent) for parent in node.parents])
 
     def dead_letters(self) -> int:
         """Malformed records seen while the epoch was computed."""
-        return sum(int(o.get["malformed"]) for o in self._observed)
+        return sum(observed(o, "malformed") for o in self._observed)
 
     def _build(self, step: str) -> DataFrame:
         node = self.bound.graph[step]
@@ -87,7 +90,7 @@ class EpochFrames:
         return counted.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
 
     def _from_blocks(self, step: str) -> DataFrame:
-        refs = self.outputs[step]
+        refs = self.outputs.get(step, ())
         schema: pa.Schema = self.bound.schemas[step]
         if not refs:
             return self._spark.createDataFrame([], spark_schema(schema))

@@ -4,12 +4,10 @@ import time
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
-from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
@@ -156,8 +154,6 @@ def _collect(job: DataFrame, step: str, setting: Setting) -> list[CommitRecord]:
     job.sparkSession.sparkContext.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
         found = job.collect()
-    except PySparkException as error:
-        raise explain(error, step) from error
     except Exception as error:
-        raise StepFailed(step, "running its job", f"{type(error).__name__}: {error}") from error
+        raise explain(error, step) from error
     return [CommitRecord.from_json(row.record) for row in found]

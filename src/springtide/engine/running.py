@@ -85,7 +85,7 @@ class Running:
         inputs = Inputs.open(spark, graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
-        record = AppRecord(dataflow.name, dataflow.slices, bound.describe())
+        record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names)
         record.check(store)
         ManifestLog(store).check_readable()
         self._claim = claim(store)

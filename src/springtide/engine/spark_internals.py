@@ -4,6 +4,7 @@ A Spark release may change any of these without notice; `tests/spark/test_spark_
 """
 
 import pyarrow as pa
+from pyspark.sql import Observation
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -16,3 +17,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that Python hands to Spark."""
     return from_arrow_schema(schema)
+
+
+def observed(observation: Observation, metric: str) -> int:
+    """A metric of an observed DataFrame that was used; 0 if Spark found that it needed none of its rows."""
+    java = observation._jo
+    return int(observation.get[metric]) if java is not None and java.getRow().length() else 0

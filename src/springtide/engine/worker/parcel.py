@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 
 from springtide.engine.record import MapStats
 
-INSTANCE = "__instance"
+INSTANCE = "__springtide_instance"
 PARCEL = StructType(
     [
         StructField(INSTANCE, IntegerType()),

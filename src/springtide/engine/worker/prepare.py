@@ -16,7 +16,7 @@ from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
 from springtide.state.position import positions, slice_starts
 from springtide.state.xxhash import hash_integers
 
-HASH = "$hash"
+HASH = "__springtide_hash"
 CHUNK_ROWS = 1_000_000
 CHUNK_BYTES = 128 << 20
 """Rows are prepared this much at a time, so that a long partition does not fill the memory."""
