@@ -69,9 +69,10 @@ def test_steps_that_join_after_a_crash(
             rows.transform("only-ids", lambda df: df.select("id")).sink("raw", raw)
         return built
 
-    with monkeypatch.context() as armed, pytest.raises(OSError, match="failpoint"):
+    with monkeypatch.context() as armed:
         armed.setenv(faults.ENVIRONMENT, "publish.before=oserror@1")
-        app(joined=False).run(spark, **options)
+        with pytest.raises(OSError, match="failpoint"):
+            app(joined=False).run(spark, **options)
     app(joined=True).run(spark, **options)
     assert sum({row["key"]: row["n"] for row in counts.rows()}.values()) == EPOCHS * EPOCH_ROWS
     assert list(counts.epochs) == [0, 1, 2]

@@ -92,7 +92,8 @@ def build(node: Node, parents: list[DataFrame]) -> DataFrame:
 def _bind_keyed(node: Keyed, rows: pa.Schema, slices: int) -> Logic:
     reserved = [name for name in rows.names if name.lower() in (HASH, INSTANCE)]
     if reserved:
-        raise BadGraph(node.name, f"no columns named {HASH!r} or {INSTANCE!r}, which are used on the way", repr(reserved))
+        expected = f"no columns named {HASH!r} or {INSTANCE!r}, which are used on the way"
+        raise BadGraph(node.name, expected, repr(reserved))
     missing = [name for name in node.key if name not in rows.names]
     if missing:
         raise BadGraph(node.name, f"key columns among {rows.names}", repr(missing))
