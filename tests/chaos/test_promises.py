@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 EPOCHS = 3
 
 
+@pytest.mark.slow
 def test_crashes_on_one_epoch_one_after_the_other(site: Site) -> None:
     site.crash(EPOCHS, "records.collected=oserror@1")
     assert published(site.root).epochs() == {0}, "nothing is published before the commit"
