@@ -305,9 +305,9 @@ def test_a_graph_that_does_not_fit_its_columns(run_app: RunApp, spark: "SparkSes
         "step 'count' .*'keys' has type list.*can't be a key", StepFailed,
     )  # fmt: skip
     attempt(
-        lambda rows: rows.transform("named", lambda df: df.withColumn("$Hash", df.id))
+        lambda rows: rows.transform("named", lambda df: df.withColumn("__Springtide_Hash", df.id))
         .key_by("key").aggregate("count", n=agg.count()),
-        r"step 'count': expected no columns named '\$hash' .* got \['\$Hash'\]", BadGraph,
+        r"step 'count': expected no columns named '__springtide_hash' .* got \['__Springtide_Hash'\]", BadGraph,
     )  # fmt: skip
     attempt(
         lambda rows: rows.filter("few", "price < 3"),
