@@ -84,7 +84,7 @@ def _key(row: Row, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def test_columns_with_odd_names(run_app: RunApp, tmp_path: Path) -> None:
-    """A dot, a space, a back-tick, a quote and signs of our own in the names of keys and values."""
+    """Spaces, dashes, quotes and other letters in the names of keys and values, and words of our own."""
     names = ("a-b", "c d", "é", "g'h", "$hash", "instance")
     schema = pa.schema([(name, pa.int64()) for name in names])
     epochs = [[dict(zip(names, range(i, i + 6), strict=True)) for i in (0, 1, 1, 2)] for _ in range(2)]
