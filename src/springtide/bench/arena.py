@@ -24,7 +24,7 @@ class Arena:
 
     def round(self, contestant: Contestant, load: Load, epochs: int) -> Round:
         """Let a contestant run a round in its own process."""
-        name = str(contestant)
+        name = contestant.name
         if name not in self._processes:
             process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
             self._processes[name] = self._closing.enter_context(process)

@@ -44,7 +44,7 @@ def state(
 @app.command("state-growth")
 def state_growth(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The cost of an epoch with 100 thousand and with 10 million stored keys."""
-    bench = GrowthBench(few=20_000, many=1_000_000, rounds=1, epochs=8) if quick else GrowthBench()
+    bench = GrowthBench(few=20_000, many=500_000, rounds=1, epochs=6) if quick else GrowthBench()
     _publish(bench, out, as_json)
 
 
