@@ -1,12 +1,17 @@
 """The app: a dataflow that can run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from springtide.control.address import control_directory
+from springtide.control.running import RunningControls
+from springtide.control.server import ControlServer
 from springtide.dataflow.builder import Dataflow
 from springtide.engine.running import RunConfig, Running
-from springtide.engine.session import SessionConfig
+from springtide.engine.session import SessionConfig, box
 from springtide.engine.until import Until
+from springtide.engine.workforce import WorkforceConfig
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
@@ -32,6 +37,9 @@ class App(Dataflow):
         trigger_s: float = 0.0,
         local: str | None = None,
         master: str | None = None,
+        workers: int | None = None,
+        replicas: int = 1,
+        zones: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
         log_level: str = "OFF",
         on_epoch: Callable[[EpochReport], None] | None = None,
@@ -41,19 +49,42 @@ class App(Dataflow):
         A session given as `spark`, or one that is active, is used and never stopped; else one is made. The
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
+
+        With `workers`, keyed state is spread over so many Spark executors, each slice with so many
+        `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
+        executors run on this machine.
         """
-        session = SessionConfig(settings=settings or {}, log_level=log_level)
-        if master is not None:
-            session = SessionConfig(master, settings or {}, log_level)
+        session = SessionConfig(settings=settings or {}, log_level=log_level, clustered=workers is not None)
+        if master is not None or workers is not None:
+            session = replace(session, master=master or box(workers or 1))
+        workforce = None
+        if workers is not None:
+            workforce = WorkforceConfig(workers, replicas, tuple(zones))
         config = RunConfig(
             checkpoint or default_checkpoint(self.name),
             instances,
             trigger_s,
             Until.parse(until) if isinstance(until, str) else until or Until(),
             local,
+            workforce,
             session,
         )
-        return Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+        running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+        if workforce is not None:
+            self._serve(running, config.checkpoint)
+        return running
+
+    def _serve(self, running: Running, checkpoint: str) -> None:
+        """Let other processes on this machine ask for changes."""
+        server = ControlServer(
+            RunningControls(self.name, running), control_directory(checkpoint, default_checkpoint(self.name))
+        )
+        try:
+            server.start()
+        except BaseException:
+            running.stop()
+            raise
+        running.at_end.append(server.stop)
 
     def run(self, spark: "SparkSession | None" = None, **options: object) -> list[EpochReport]:
         """Start the app, wait until it ends, and return the reports of its epochs.

@@ -19,12 +19,10 @@ from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.reports import CHUNK, ReportLog, last_reports
 from springtide.engine.sparklog import align, offsets
 from springtide.engine.until import Until
-from springtide.ids import Epoch, PlanVersion, SliceId
-from springtide.metrics.report import EpochReport, InstanceReport, Phases
+from springtide.ids import Epoch, PlanVersion
+from springtide.metrics.report import EpochReport, Phases
 from springtide.state.logic import BEGINNING_US, Moment
 from springtide.testing import ManualClock
-
-ALL = frozenset(SliceId(s) for s in range(4))
 
 
 def run(name: str, slices: str = "0-3") -> BlockRef:
@@ -32,7 +30,9 @@ def run(name: str, slices: str = "0-3") -> BlockRef:
 
 
 def record(instance: int, new: BlockRef | None, *gone: str, added: int = 0, removed: int = 0) -> CommitRecord:
-    return CommitRecord(instance, new, gone, None, added, removed, MapStats(), InstanceReport(instance))
+    mine = "0-1" if instance == 0 else "2-3"
+    replaced = tuple((name, mine) for name in gone)
+    return CommitRecord(instance, new, replaced, keys_added=added, keys_removed=removed)
 
 
 def test_a_commit_record_survives_json() -> None:
@@ -49,12 +49,11 @@ def test_event_time_trails_what_earlier_epochs_have_shown() -> None:
 
 def test_instances_replace_runs_for_their_own_slices_only() -> None:
     state = OperatorState((run("old"), run("newer")), keys=10)
-    left, right = frozenset({SliceId(0), SliceId(1)}), frozenset({SliceId(2), SliceId(3)})
     records = [
         record(0, run("left", "0-1"), "old", "newer", added=2),
         record(1, run("right", "2-3"), "newer", removed=1),
     ]
-    after = _advance(state, records, Moment(), MapStats(newest_us=50), [left, right])
+    after = _advance(state, records, Moment(), MapStats(newest_us=50))
     assert [(r.name, r.slices, r.partial) for r in after.runs] == [
         ("old", "2-3", True), ("left", "0-1", False), ("right", "2-3", False),
     ]  # fmt: skip

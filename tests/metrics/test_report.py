@@ -24,6 +24,8 @@ operators = st.builds(
     count,
     st.one_of(st.none(), st.integers(-(2**62), 2**62)),
     seconds,
+    count,
+    count,
     st.lists(instances, max_size=2).map(tuple),
 )
 reports = st.builds(
@@ -40,6 +42,7 @@ reports = st.builds(
     count,
     st.builds(Phases, seconds, seconds, seconds, seconds, seconds),
     st.lists(operators, max_size=2).map(tuple),
+    count,
 )
 
 

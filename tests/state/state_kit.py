@@ -123,7 +123,7 @@ class Farm:
             if updated.run is not None and updated.run.num_rows:
                 rewritten += updated.run.num_rows
                 new = self._write(updated.run, f"{self.epochs}.{instance}", mine)
-            self.state = self.state.replaced(mine, frozenset(r.name for r in updated.replaced), new)
+            self.state = self.state.replaced({r.name: mine for r in updated.replaced}, new)
         self.epochs += 1
         self.newest_us = max([self.newest_us, *(a.newest_us for a in arrived)])
         return EpochResult(output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten)

@@ -13,6 +13,10 @@ from springtide.ids import Epoch, InstanceId, SliceId
 
 RUN = "run"
 OUTPUT = "output"
+PART = "part"
+"""Some slices of a run, copied to a worker that stands by."""
+BACKUP = "backup"
+"""An epoch's rows for some slices, kept by a worker that stands by."""
 DIRECTORY = "blocks"
 
 
@@ -32,12 +36,20 @@ class BlockRef:
     """The earliest and the latest expiry among its rows."""
     partial: bool = False
     """It also holds rows of slices that it no longer counts for."""
+    worker: str = ""
+    """Where it was written; empty if the durable store is the only place that matters."""
+
+    def only(self, slices: frozenset[SliceId]) -> "BlockRef | None":
+        """The block counting for no other slices than these; None if for none."""
+        return self.without(parse_slices(self.slices) - slices)
 
     def without(self, slices: frozenset[SliceId]) -> "BlockRef | None":
         """The block counting for fewer slices; None if for none."""
         before = parse_slices(self.slices)
         left = before - slices
-        return replace(self, slices=format_slices(left), partial=self.partial or left != before) if left else None
+        if left == before:
+            return self
+        return replace(self, slices=format_slices(left), partial=True) if left else None
 
     @property
     def path(self) -> str:
@@ -58,7 +70,7 @@ def block_name(operator: str, epoch: Epoch, instance: InstanceId, kind: str) -> 
     return f"{operator}.{epoch:09d}.{instance}.{kind}.{uuid.uuid4().hex}.arrow"
 
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+\.(\d{9,})\.\d+\.(?:run|output)\.[0-9a-f]{32}\.arrow")
+_NAME = re.compile(r"[A-Za-z0-9_-]+\.(\d{9,})\.\d+\.(?:run|output|part|backup)\.[0-9a-f]{32}\.arrow")
 
 
 def epoch_of(name: str) -> Epoch | None:

@@ -1,5 +1,6 @@
 """Garbage collection: what no retained manifest names, and no running epoch can name, goes."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from springtide import faults
@@ -30,6 +31,8 @@ class Collector:
     def __init__(self, log: ManifestLog) -> None:
         self.log = log
         self._retained: list[Manifest] = []
+        self._waiting: set[str] = set()
+        """Blocks that no manifest names any more, and that somebody still needs."""
 
     def start(self, head: Manifest | None) -> Garbage:
         """Before the first epoch: remember what is live, and sweep up what earlier drivers left."""
@@ -41,14 +44,20 @@ class Collector:
         old = [e for e in self.log.epochs() if e < self._retained[0].epoch]
         return self._remove(Garbage(self._orphans(head.epoch), tuple(old)))
 
-    def committed(self, manifest: Manifest) -> Garbage:
-        """After a commit and its publication: what only manifests beyond the retained ones needed."""
+    def committed(self, manifest: Manifest, pinned: Set[str] = frozenset()) -> Garbage:
+        """After a commit and its publication: what only manifests beyond the retained ones needed.
+
+        Pinned blocks stay until they are pinned no longer.
+        """
         self._retained.append(manifest)
         gone, self._retained = self._retained[:-RETAINED], self._retained[-RETAINED:]
         live = set().union(*(m.blocks() for m in self._retained))
         dead = set().union(*(m.blocks() for m in gone)) - live if gone else set()
         if manifest.epoch % SWEEP_EVERY == SWEEP_EVERY - 1:
             dead.update(self._orphans(manifest.epoch))
+        dead |= self._waiting - live
+        self._waiting = dead & pinned
+        dead -= pinned
         return self._remove(Garbage(tuple(sorted(dead)), tuple(m.epoch for m in gone)))
 
     def _orphans(self, head: Epoch) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BlockRef, block_name, checksum, encode
+from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
@@ -28,9 +28,12 @@ _remembering = threading.Lock()
 class LocalBlocks:
     """Writes blocks to this worker and to the durable store, and opens them by memory map."""
 
-    def __init__(self, directory: Path, durable: Store) -> None:
+    def __init__(self, directory: Path, durable: Store, worker: str = "", *, keep: bool = True) -> None:
         self.directory = directory
         self.durable = durable
+        self.worker = worker
+        self.keep = keep
+        """False where nobody would ever clear the directory: blocks are then read and written durably only."""
 
     def write(
         self,
@@ -42,26 +45,36 @@ class LocalBlocks:
         kind: str,
         slices: str = "",
         expires_us: tuple[int, int] | None = None,
+        durable: bool = True,
     ) -> BlockRef:
         """Store a table under a new name, here and durably; return its reference."""
         data = encode(table)
         name = block_name(operator, epoch, instance, kind)
-        ref = BlockRef(name, operator, epoch, table.num_rows, data.size, checksum(data), slices, expires_us)
-        self._keep(name, data)
+        ref = BlockRef(
+            name, operator, epoch, table.num_rows, data.size, checksum(data), slices, expires_us, worker=self.worker
+        )
+        if self.keep:
+            self._keep(name, data)
+        if not durable:
+            return ref
         with faults.around("block.put", epoch):
             self.durable.put(ref.path, data)
         return ref
 
     def open(self, ref: BlockRef) -> pa.Table:
         """A block's table, memory-mapped; its bytes are checked the first time this process sees it."""
-        path = self.directory / ref.name
-        table = _verified.get(str(path))
-        if table is None:
-            if str(path) not in _verified or not path.exists():
-                self._verify(ref, path)
-            table = _map(path)
-            _remember(path, table)
-        return table
+        table, problem = self._local(ref)
+        if table is not None:
+            return table
+        data = self._fetch(ref, problem)
+        if not self.keep:
+            return decode(data)
+        self._keep(ref.name, data)
+        return self._mapped(self.directory / ref.name)
+
+    def local(self, ref: BlockRef) -> pa.Table | None:
+        """A block's table if this worker has it, whole and with the right bytes."""
+        return self._local(ref)[0]
 
     def forget(self, names: list[str]) -> None:
         """Remove local copies that no manifest needs."""
@@ -71,19 +84,23 @@ class LocalBlocks:
             with _remembering:
                 _verified.pop(str(path), None)
 
-    def _verify(self, ref: BlockRef, path: Path) -> None:
-        try:
-            with pa.memory_map(str(path)) as file:
-                local = "local copy has the wrong checksum"
-                if file.size() == ref.size_bytes and checksum(file.read_buffer()) == ref.crc32:
-                    _remember(path)
-                    return
-        except FileNotFoundError:
-            local = "no local copy"
-        except OSError as error:
-            local = f"local copy: {error}"
-        data = self._fetch(ref, local)
-        self._keep(ref.name, data)
+    def _local(self, ref: BlockRef) -> tuple[pa.Table | None, str]:
+        """The local table, or what is wrong with it."""
+        path = self.directory / ref.name
+        table = _verified.get(str(path))
+        if table is not None:
+            return table, ""
+        if str(path) not in _verified or not path.exists():
+            problem = _problem(ref, path)
+            if problem:
+                return None, problem
+            _remember(path)
+        return self._mapped(path), ""
+
+    def _mapped(self, path: Path) -> pa.Table:
+        table = _map(path)
+        _remember(path, table)
+        return table
 
     def _fetch(self, ref: BlockRef, local: str) -> bytes:
         try:
@@ -110,6 +127,18 @@ class LocalBlocks:
             temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
             raise
         _remember(path)
+
+
+def _problem(ref: BlockRef, path: Path) -> str:
+    """What is wrong with a local file; empty if it is right."""
+    try:
+        with pa.memory_map(str(path)) as file:
+            right = file.size() == ref.size_bytes and checksum(file.read_buffer()) == ref.crc32
+            return "" if right else "local copy has the wrong checksum"
+    except FileNotFoundError:
+        return "no local copy"
+    except OSError as error:
+        return f"local copy: {error}"
 
 
 def _remember(path: Path, table: pa.Table | None = None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from springtide.blocks.block import BlockRef
+from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
 from springtide.ids import Epoch, PlanVersion, SliceId
 
@@ -26,11 +26,25 @@ class OperatorState:
     newest_us: int | None = None
     watermark_us: int | None = None
 
-    def replaced(self, slices: frozenset[SliceId], gone: frozenset[str], new: BlockRef | None) -> "OperatorState":
-        """The state after one instance, owner of some slices, put a new run in place of some of its runs."""
-        kept = (run.without(slices) if run.name in gone else run for run in self.runs)
+    def replaced(self, gone: Mapping[str, frozenset[SliceId]], new: BlockRef | None) -> "OperatorState":
+        """The state after one instance put a new run in place of some slices of its runs."""
+        kept = (run.without(gone[run.name]) if run.name in gone else run for run in self.runs)
         runs = tuple(run for run in (*kept, new) if run is not None)
         return replace(self, runs=runs)
+
+    def rebased(self, slices: frozenset[SliceId], base: "OperatorState") -> "OperatorState":
+        """This state with an earlier one's runs for some slices; epochs since then must come on top.
+
+        A slice gets at most one run an epoch, so runs in order of their epochs are in order for every slice.
+        """
+        runs = {run.name: run for run in (run.without(slices) for run in self.runs) if run is not None}
+        for run in (run.only(slices) for run in base.runs):
+            if run is not None and run.name in runs:
+                both = parse_slices(run.slices) | parse_slices(runs[run.name].slices)
+                runs[run.name] = replace(run, slices=format_slices(both))
+            elif run is not None:
+                runs[run.name] = run
+        return replace(self, runs=tuple(sorted(runs.values(), key=lambda run: run.epoch)))
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -10,11 +10,20 @@ import springtide
 from springtide.blocks import errors as store_errors
 from springtide.blocks.record import AppChanged
 from springtide.cli.bench import app as bench
+from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
 from springtide.cli.load import CannotLoad, UserCodeFailed
+from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
+from springtide.cli.plan import plan
+from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
+from springtide.cli.scale import scale
 from springtide.cli.status import NoCheckpoint, status
+from springtide.cli.workers import workers
+from springtide.control.address import NotRunning
+from springtide.control.client import NoAnswer
+from springtide.control.controls import Refused
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.java import JavaNotFound
 from springtide.ids import BadName
@@ -28,6 +37,10 @@ EXIT_CODES: dict[type[Exception], int] = {
     BadGraph: MISUSED,
     BadName: MISUSED,
     NoCheckpoint: FAILED,
+    NotRunning: FAILED,
+    AnotherApp: FAILED,
+    NoAnswer: FAILED,
+    Refused: FAILED,
     UserCodeFailed: FAILED,
     StepFailed: FAILED,
     AppChanged: FAILED,
@@ -87,6 +100,11 @@ cli = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_
 cli.command()(demo)
 cli.command()(run)
 cli.command()(status)
+cli.command()(workers)
+cli.command()(plan)
+cli.command()(scale)
+cli.command()(move)
+cli.command()(cancel_migration)
 cli.add_typer(bench, name="bench")
 
 

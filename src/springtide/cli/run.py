@@ -16,6 +16,7 @@ from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.stopping import wait_or_stop
 from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.until import Until
+from springtide.ids import valid_name
 
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
@@ -34,6 +35,10 @@ def settings(pairs: list[str]) -> dict[str, str]:
 def _until(text: str) -> str:
     Until.parse(text)
     return text
+
+
+def _zones(text: str | None) -> list[str]:
+    return [valid_name("the zone", zone.strip()) for zone in text.split(",")] if text else []
 
 
 def _settings(pairs: list[str]) -> list[str]:
@@ -59,6 +64,14 @@ def run(
         float, typer.Option(metavar="SECONDS", min=0.0, help="The least time between the starts of two epochs.")
     ] = 0.0,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; default embedded.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Spread keyed state over so many executors; without --master, on this machine."),
+    ] = None,
+    replicas: Annotated[int, typer.Option(min=0, help="With --workers: copies of each slice on other workers.")] = 1,
+    zones: Annotated[
+        str | None, typer.Option(metavar="A,B", help="With --workers: fault zones, given to workers in turn.")
+    ] = None,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
@@ -83,6 +96,7 @@ def run(
         with without_jvm_warnings():
             running = loaded.start(
                 checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
+                workers=workers, replicas=replicas, zones=_zones(zones),
                 settings=settings(conf or []), log_level=log_level, on_epoch=view.epoch,
             )  # fmt: skip
         view.doing("running; Ctrl-C stops")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +23,7 @@ from springtide.cli.figures import (
     state_rows,
 )
 from springtide.cli.options import Traceback
+from springtide.cli.tables import plain_table
 from springtide.engine.reports import last_reports
 from springtide.ids import NAME
 from springtide.metrics.report import EpochReport
@@ -149,20 +149,9 @@ def operators_table(report: EpochReport) -> Table:
         ]
         for operator in report.operators
     ]
-    return _plain_table(f"operators in epoch {report.epoch}", names, rows)
+    return plain_table(f"operators in epoch {report.epoch}", names, rows, left=("step",))
 
 
 def _table(title: str, columns: Sequence[Column], rows: list[tuple[EpochReport, float]]) -> Table:
     cells = [[column.value(report, per_s) for column in columns] for report, per_s in rows]
-    return _plain_table(title, [column.name for column in columns], cells)
-
-
-def _plain_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Names to the left, figures to the right; a heading takes one line a word."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in names:
-        heading = name.replace(" ", "\n")
-        table.add_column(heading, justify="left" if name in ("step", "ended") else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return plain_table(title, [column.name for column in columns], cells, left=("ended",))

@@ -1,14 +1,14 @@
 """One epoch: read the plan, update every keyed step, commit the manifest, publish, collect garbage."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
 from springtide import faults
-from springtide.blocks.block import BlockRef
-from springtide.blocks.collect import Collector, Garbage
+from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, TornManifest
@@ -19,13 +19,14 @@ from springtide.engine.bound import BoundGraph
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.inputs import Inputs
-from springtide.engine.keyed import Setting, run_capture, run_keyed
+from springtide.engine.keyed import Replan, Setting, Updated, run_capture, run_keyed
 from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.session import prepare_epoch_session
 from springtide.engine.sparklog import offsets
+from springtide.engine.staff import Staff
+from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.worker.task import Storage
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
 from springtide.plan.plan import Plan
@@ -39,6 +40,18 @@ class Stopped(Exception):
     """An epoch was offered after the app had been stopped; Spark will offer it again."""
 
 
+@dataclass(frozen=True)
+class Computed:
+    """An epoch that is ready to be made true, or was made true by an earlier driver."""
+
+    manifest: Manifest
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    """By keyed step: what workers that stand by have kept of it."""
+    reports: tuple[OperatorReport, ...] = ()
+    retries: int = 0
+    replayed: bool = False
+
+
 class EpochRunner:
     """Runs epochs one at a time; Structured Streaming calls it with each micro-batch."""
 
@@ -48,14 +61,13 @@ class EpochRunner:
         bound: BoundGraph,
         inputs: Inputs,
         store: Store,
-        storage: Storage,
-        plan: Plan,
+        staff: Staff,
         generation: int,
         progress: Progress,
         on_report: Callable[[EpochReport], None],
     ) -> None:
         self.app, self.bound, self.inputs = app, bound, inputs
-        self.store, self.storage, self.plan, self.generation = store, storage, plan, generation
+        self.store, self.staff, self.generation = store, staff, generation
         self.progress, self.on_report = progress, on_report
         self.log = ManifestLog(store)
         self.head = self.log.head()
@@ -68,6 +80,8 @@ class EpochRunner:
         self._stopped = self._prepared = False
         self._rows_in: dict[str, int] = {}
         """By keyed step: the rows of its last epoch, the guess for the next."""
+        self._forget = self.garbage.blocks
+        """Blocks whose local copies the next epoch's tasks remove."""
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> None:
         """Run one epoch, or publish it again if an earlier driver had committed it."""
@@ -93,28 +107,44 @@ class EpochRunner:
             if not self._prepared:
                 prepare_epoch_session(batch.sparkSession)
                 self._prepared = True
-            frames = EpochFrames(self.bound, self.inputs, batch, self.storage)
-        replayed = self.head is not None and self.head.epoch == epoch
-        reports: list[OperatorReport] = []
+            frames = EpochFrames(self.bound, self.inputs, batch, self.staff.storage)
         with frames:
-            if replayed and self.head is not None:
-                manifest, parent = self.head, self._before(self.head)
-                frames.outputs.update(manifest.outputs)
+            if self.head is not None and self.head.epoch == epoch:
+                parent = self._before(self.head)
+                done = Computed(self.head, replayed=True)
+                frames.outputs.update(self.head.outputs)
             else:
                 parent = self._parent_of(epoch)
-                with watch.part("compute"):
-                    manifest = self._compute(frames, epoch, parent, reports)
-                faults.fire("records.collected", epoch)
-                with watch.part("commit"):
-                    self.log.commit(manifest, parent)
-                self.head = manifest
-                faults.fire("manifest.after", epoch)
+                done = self._commit(frames, epoch, parent, watch)
             with watch.part("publish"):
-                self._publish(frames, manifest)
+                self._publish(frames, done.manifest)
         faults.fire("publish.after", epoch)
         with watch.part("collect"):
-            self.garbage = Garbage() if replayed else self.collector.committed(manifest)
-        self.on_report(self._report(manifest, parent, replayed, frames, reports, watch))
+            if not done.replayed:
+                let_go = self.staff.committed(done.manifest, parent, done.kept)
+                self.garbage = self.collector.committed(done.manifest, self.staff.pinned())
+                self._forget = (*self.garbage.blocks, *let_go)
+        self.on_report(self._report(done, parent, frames, watch))
+
+    def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> "Computed":
+        """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
+        with watch.part("compute"):
+            plan = self.staff.boundary(self.head)
+            done = None
+            retries = 0
+            while done is None:
+                try:
+                    done = replace(self._compute(frames, epoch, parent, plan), retries=retries)
+                except (Replan, StepFailed) as error:
+                    retries += 1
+                    frames.restart()
+                    plan = self.staff.replan(error, self.head)
+        faults.fire("records.collected", epoch)
+        with watch.part("commit"):
+            self.log.commit(done.manifest, parent)
+        self.head = done.manifest
+        faults.fire("manifest.after", epoch)
+        return done
 
     def _parent_of(self, epoch: Epoch) -> Manifest | None:
         expected = 0 if self.head is None else self.head.epoch + 1
@@ -129,30 +159,33 @@ class EpochRunner:
         except (FileNotFoundError, TornManifest):
             return None
 
-    def _compute(
-        self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, reports: list[OperatorReport]
-    ) -> Manifest:
+    def _compute(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, plan: Plan) -> "Computed":
         """Update all keyed steps, those that do not need each other side by side."""
         operators: dict[str, OperatorState] = {}
+        kept: dict[str, Kept] = {}
+        reports: list[OperatorReport] = []
         before = parent.operators if parent is not None else {}
-        setting = Setting(self.app, epoch, self.plan, self.storage, self.garbage.blocks)
+        staff = self.staff
+        setting = Setting(self.app, epoch, plan, staff.storage, self._forget, staff, staff.durable)
 
-        def update(node: Keyed) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
+        def update(node: Keyed) -> Updated:
             few_rows = self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS
             return run_keyed(node, frames, before.get(node.name, OperatorState()), setting, few_rows=few_rows)
 
         for level in self.bound.graph.levels():
-            for node, (state, output, report) in zip(level, _side_by_side(update, level), strict=True):
-                operators[node.name], frames.outputs[node.name] = state, output
-                self._rows_in[node.name] = report.rows_in
-                reports.append(report)
+            for node, updated in zip(level, _side_by_side(update, level), strict=True):
+                operators[node.name], frames.outputs[node.name] = updated.state, updated.output
+                kept[node.name] = updated.kept
+                self._rows_in[node.name] = updated.report.rows_in
+                reports.append(updated.report)
         for step in self._captured():
             frames.outputs[step], report = run_capture(step, frames, setting)
             reports.append(report)
-        return Manifest(
-            self.app, epoch, "" if parent is None else parent.id, self.plan.version, self.generation,
+        manifest = Manifest(
+            self.app, epoch, "" if parent is None else parent.id, plan.version, self.generation,
             operators, dict(frames.outputs), offsets(self.store, epoch),
         )  # fmt: skip
+        return Computed(manifest, kept, tuple(reports))
 
     def _captured(self) -> list[str]:
         """The steps whose rows a sink takes straight from a source, without a keyed step in between."""
@@ -182,41 +215,35 @@ class EpochRunner:
             rows = frames.committed(step)
             return rows.filter(FINAL) if final_only else rows
 
-        return CommittedOutput(manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.storage)
+        return CommittedOutput(manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage)
 
     def _report(
-        self,
-        manifest: Manifest,
-        parent: Manifest | None,
-        replayed: bool,
-        frames: EpochFrames,
-        reports: list[OperatorReport],
-        watch: Stopwatch,
+        self, done: "Computed", parent: Manifest | None, frames: EpochFrames, watch: Stopwatch
     ) -> EpochReport:
+        manifest, reports = done.manifest, done.reports
         seen = self.progress.measure(manifest, parent)
         entry = [r for r in reports if self.bound.graph.reads_sources(r.step) or not self.bound.graph[r.step].parents]
         return EpochReport(
             self.app,
             manifest.epoch,
             seen.now,
-            self.plan.version,
-            replayed,
+            manifest.plan,
+            done.replayed,
             seen.rows_in if seen.rows_in is not None else max((r.rows_in for r in entry), default=0),
             sum(r.rows_out for r in reports if self._feeds_a_sink(r.step)),
             seen.lag_rows,
             seen.latency_s,
             frames.dead_letters() + sum(r.malformed_rows for r in reports),
             Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"]),
-            tuple(reports),
+            reports,
+            done.retries,
         )
 
     def _feeds_a_sink(self, step: str) -> bool:
         return any(isinstance(self.bound.graph[c], Sink) for c in self.bound.graph.consumers[step])
 
 
-def _side_by_side(
-    update: Callable[[Keyed], tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]], level: tuple[Keyed, ...]
-) -> list[tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]]:
+def _side_by_side(update: Callable[[Keyed], Updated], level: tuple[Keyed, ...]) -> list[Updated]:
     if len(level) == 1:
         return [update(level[0])]
     with ThreadPoolExecutor(len(level)) as pool:

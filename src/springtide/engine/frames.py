@@ -42,6 +42,13 @@ class EpochFrames:
         for frame in self._kept:
             frame.unpersist()
 
+    def restart(self) -> None:
+        """Forget what was computed of the epoch: it is run anew."""
+        with self._lock:
+            self.outputs.clear()
+            self._frames.clear()
+            self._observed.clear()
+
     def input_of(self, step: str) -> DataFrame:
         """The rows that flow into a step."""
         return self.rows_of(self.bound.graph[step].parents[0])

@@ -1,25 +1,29 @@
 """A keyed step's job in an epoch: one shuffle, one update, one commit record an instance."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from springtide.blocks.block import BlockRef
+from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.manifest import OperatorState
 from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.record import RECORD, CommitRecord, MapStats
+from springtide.engine.staff import Staff
+from springtide.engine.standby import Backup, Kept
 from springtide.engine.worker.parcel import INSTANCE, PARCEL
 from springtide.engine.worker.prepare import HASH, Prepare
 from springtide.engine.worker.rows import Capture
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker.update import Update
-from springtide.ids import Epoch, InstanceId, SliceId
+from springtide.ids import Epoch, InstanceId, SliceId, WorkerId
 from springtide.metrics.report import OperatorReport
-from springtide.plan.plan import Plan
+from springtide.plan.plan import OperatorPlan, Plan
+from springtide.plan.routes import routes
 from springtide.state.logic import BEGINNING_US, Moment
 
 
@@ -33,12 +37,40 @@ class Setting:
     storage: Storage
     forget: tuple[str, ...]
     """Blocks whose local copies nobody needs any more."""
+    staff: Staff
+    durable: bool = True
+    """State that is not on its worker may be read from the durable store."""
+
+
+@dataclass(frozen=True)
+class Updated:
+    """A keyed step after an epoch: its state, its output blocks, what is kept of it elsewhere, its report."""
+
+    state: OperatorState
+    output: tuple[BlockRef, ...]
+    kept: Kept
+    report: OperatorReport
+
+
+class Replan(Exception):
+    """An epoch can't be finished under its plan: tasks ran on other workers, or without their state."""
+
+    def __init__(
+        self, step: str, astray: Mapping[WorkerId, str], missing: Mapping[WorkerId, frozenset[SliceId]]
+    ) -> None:
+        super().__init__(step, astray, missing)
+        self.step, self.astray, self.missing = step, astray, missing
+
+    def __str__(self) -> str:
+        lost = "; ".join(f"worker {w} lacks slices {format_slices(s)}" for w, s in self.missing.items())
+        strays = "; ".join(f"a task for worker {w} ran on {other}" for w, other in self.astray.items())
+        return f"step {self.step!r}: {' and '.join(filter(None, (lost, strays)))}"
 
 
 def run_keyed(
     node: Keyed, frames: EpochFrames, state: OperatorState, setting: Setting, *, few_rows: bool
-) -> tuple[OperatorState, tuple[BlockRef, ...], OperatorReport]:
-    """Update a keyed step; returns its state after the epoch, its output blocks and its report.
+) -> Updated:
+    """Update a keyed step. Raises Replan if the workers were not as planned.
 
     `few_rows` is a guess that chooses the cheaper way through the shuffle; both give the same result.
     """
@@ -48,11 +80,15 @@ def run_keyed(
     share = setting.plan.operators[node.name]
     moment = _moment(state, logic.late_us)
     source = frames.input_of(node.name)
-    prepare = Prepare(node.name, logic, node.key, rows, share.instance_of, moment)
+    behind = setting.staff.takeovers(node.name)
+    for takeover in behind:
+        state = state.rebased(takeover.slices, OperatorState(takeover.chain))
+    prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment)
     update = Update(
-        node.name, logic, setting.epoch, setting.storage, share.instance_of, state.runs, moment, setting.forget
-    )
-    if few_rows:
+        node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.forget,
+        behind=behind, parts=setting.staff.parts(), durable=setting.durable,
+    )  # fmt: skip
+    if few_rows and not share.replicas:
         # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
         hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
         update = replace(update, prepare=prepare)
@@ -60,11 +96,11 @@ def run_keyed(
         hashed = source.selectExpr(*map(_quoted, rows.names)).mapInArrow(prepare, PARCEL)
     else:
         hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
-    job = hashed.repartitionById(share.instances, INSTANCE).mapInArrow(update, RECORD)
-    records = _collect(job, node.name, setting)
+    shuffled = setting.staff.place(hashed.repartitionById(share.instances, INSTANCE), share.worker_of)
+    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting)
+    _check(records, node.name, share)
     stats = sum((r.stats for r in records), MapStats())
-    owned = [frozenset(share.slices_of(InstanceId(r.instance))) for r in records]
-    after = _advance(state, records, moment, stats, owned)
+    after = _advance(state, records, moment, stats)
     output = tuple(r.output for r in records if r.output is not None)
     report = OperatorReport(
         node.name,
@@ -78,9 +114,28 @@ def run_keyed(
         len(after.runs),
         None if logic.late_us is None or moment.watermark_us == BEGINNING_US else moment.watermark_us,
         time.perf_counter() - start,
+        sum(r.durable_reads for r in records),
+        sum(r.backup.size_bytes for r in records if r.backup is not None),
         tuple(r.report for r in records),
     )
-    return after, output, report
+    return Updated(after, output, _kept(records, share, moment), report)
+
+
+def _check(records: list[CommitRecord], step: str, share: OperatorPlan) -> None:
+    astray = {share.worker_of[r.instance]: r.astray for r in records if r.astray}
+    missing: dict[WorkerId, frozenset[SliceId]] = {}
+    for record in records:
+        if record.missing:
+            worker = share.worker_of[record.instance]
+            missing[worker] = missing.get(worker, frozenset()) | parse_slices(record.missing)
+    if astray or missing:
+        raise Replan(step, astray, missing)
+
+
+def _kept(records: list[CommitRecord], share: OperatorPlan, moment: Moment) -> Kept:
+    blocks = {share.worker_of[r.instance]: r.backup for r in records if r.backup is not None}
+    standby = {worker: share.standby(worker) for worker in dict.fromkeys(share.worker_of)}
+    return Kept(moment, {w: Backup(slices, blocks.get(w)) for w, slices in standby.items() if slices})
 
 
 def run_capture(
@@ -110,7 +165,6 @@ def _advance(
     records: list[CommitRecord],
     moment: Moment,
     stats: MapStats,
-    owned: list[frozenset[SliceId]],
 ) -> OperatorState:
     keys = state.keys + sum(r.keys_added - r.keys_removed for r in records)
     newest = max(stats.newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)
@@ -120,8 +174,11 @@ def _advance(
         newest_us=None if newest == BEGINNING_US else newest,
         watermark_us=None if moment.watermark_us == BEGINNING_US else moment.watermark_us,
     )
-    for record, slices in zip(records, owned, strict=True):
-        after = after.replaced(slices, frozenset(record.replaced), record.run)
+    for record in records:
+        gone: dict[str, frozenset[SliceId]] = {}
+        for name, slices in record.replaced:
+            gone[name] = gone.get(name, frozenset()) | parse_slices(slices)
+        after = after.replaced(gone, record.run)
     return after
 
 
@@ -153,7 +210,8 @@ def _collect(job: DataFrame, step: str, setting: Setting) -> list[CommitRecord]:
     """Run a job; Spark returns the record of exactly one attempt for each partition."""
     job.sparkSession.sparkContext.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
-        found = job.collect()
+        with setting.staff.job():
+            found = job.collect()
     except Exception as error:
         raise explain(error, step) from error
     return [CommitRecord.from_json(row.record) for row in found]

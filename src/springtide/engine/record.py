@@ -1,7 +1,7 @@
 """The commit record: what one instance tells the driver of an epoch. Plain JSON."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql.types import StringType, StructField, StructType
@@ -45,13 +45,22 @@ class CommitRecord:
     """One instance's share of an epoch: blocks written, runs replaced, keys gained and lost."""
 
     instance: int
-    run: BlockRef | None
-    replaced: tuple[str, ...]
-    output: BlockRef | None
-    keys_added: int
-    keys_removed: int
-    stats: MapStats
-    report: InstanceReport
+    run: BlockRef | None = None
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Runs that the new one replaces, and for which slices."""
+    output: BlockRef | None = None
+    backup: BlockRef | None = None
+    """The epoch's rows of the slices that the worker stands by for."""
+    keys_added: int = 0
+    keys_removed: int = 0
+    durable_reads: int = 0
+    """Blocks of state that no local copy was good for."""
+    stats: MapStats = field(default_factory=MapStats)
+    report: InstanceReport = field(default_factory=lambda: InstanceReport(-1))
+    astray: str = ""
+    """The worker it ran on, if that was not the planned one; it then did nothing."""
+    missing: str = ""
+    """Slices whose state was not on the worker; it then did nothing."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -59,10 +68,10 @@ class CommitRecord:
     @classmethod
     def from_json(cls, text: str) -> "CommitRecord":
         fields: dict[str, Any] = json.loads(text)
-        for name in ("run", "output"):
+        for name in ("run", "output", "backup"):
             if fields[name] is not None:
                 fields[name] = BlockRef.from_json(fields[name])
-        fields["replaced"] = tuple(fields["replaced"])
+        fields["replaced"] = tuple((name, slices) for name, slices in fields["replaced"])
         fields["stats"] = MapStats(**fields["stats"])
         fields["report"] = InstanceReport(**fields["report"])
         return cls(**fields)

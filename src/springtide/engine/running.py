@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from springtide.blocks.record import AppRecord
 from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.errors import StepFailed
-from springtide.engine.bound import bind
+from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.inputs import Inputs
 from springtide.engine.progress import Progress
@@ -27,10 +27,15 @@ from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.sparklog import align
+from springtide.engine.staff import Alone, Staff
 from springtide.engine.until import Until
 from springtide.engine.worker.task import Storage
-from springtide.ids import PlanVersion, WorkerId
+from springtide.engine.workforce import Workforce, WorkforceConfig
+from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.metrics.report import EpochReport
+from springtide.migration.errors import Refused
+from springtide.migration.progress import Migration
+from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import even_plan
 
 EMBEDDED = WorkerId("driver")
@@ -53,6 +58,8 @@ class RunConfig:
     """When to stop by itself; never by default."""
     local: str | None = None
     """The workers' directory for blocks; a temporary one by default."""
+    workforce: WorkforceConfig | None = None
+    """Several workers; one, embedded or not, if None."""
     session: SessionConfig = field(default_factory=SessionConfig)
     """How to make a Spark session if none is given."""
 
@@ -70,8 +77,12 @@ class Running:
         spark = spark or SparkSession.getActiveSession()
         self._owned = spark is None
         self._claim: Claim | None = None
+        self._staff: Staff | None = None
         self._scratch: str | None = None
+        self.at_end: list[Callable[[], None]] = []
+        """Called when the app ends, however it ends."""
         store = open_store(_absolute(config.checkpoint))
+        dataflow.graph()  # A graph that does not hold together is refused before Spark starts.
         self._spark = spark or make_session(dataflow.name, config.session)
         try:
             self._runner, self.query = self._start(dataflow, store)
@@ -91,20 +102,13 @@ class Running:
         self._claim = claim(store)
         record.write(store)
         self._log = ReportLog(store)
-        plan = even_plan(
-            tuple(bound.logics),
-            slices=dataflow.slices,
-            instances=config.instances or min(spark.sparkContext.defaultParallelism, dataflow.slices),
-            worker=EMBEDDED,
-            version=PlanVersion(1),
-        )
         local = config.local
         if local is None:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
+        self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
         runner = EpochRunner(
-            dataflow.name, bound, inputs, store, Storage(local, store.url), plan, self._claim.generation,
-            Progress(graph), self._on_report,
-        )  # fmt: skip
+            dataflow.name, bound, inputs, store, self._staff, self._claim.generation, Progress(graph), self._on_report
+        )
         align(store, None if runner.head is None else runner.head.epoch)
         writer = (
             inputs.stream.writeStream.foreachBatch(runner)
@@ -116,6 +120,37 @@ class Running:
         else:
             writer = writer.trigger(processingTime=f"{round(config.trigger_s * 1000)} milliseconds")
         return runner, writer.start()
+
+    def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
+        config, spark = self.config, self._spark
+        head = ManifestLog(open_store(storage.durable)).head()
+        version = PlanVersion(1 if head is None else head.plan + 1)
+        if config.workforce is not None:
+            layouts = {step: logic.layout for step, logic in bound.logics.items()}
+            return Workforce(dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version)
+        plan = even_plan(
+            tuple(bound.logics),
+            slices=dataflow.slices,
+            instances=config.instances or min(spark.sparkContext.defaultParallelism, dataflow.slices),
+            worker=EMBEDDED,
+            version=version,
+        )
+        return Alone(plan, storage)
+
+    @property
+    def workforce(self) -> Workforce:
+        """The workers, and how to change them."""
+        if not isinstance(self._staff, Workforce):
+            raise Refused("expected an app on several workers, got one on a single one: start it with workers=N")
+        return self._staff
+
+    def scale(self, workers: int, strategy: str = DEFAULT) -> Migration:
+        """Grow or shrink to so many workers while the app runs; returns at once."""
+        return self.workforce.scale(workers, strategy)
+
+    def move(self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT) -> Migration:
+        """Move some slices of a keyed step to a worker while the app runs; returns at once."""
+        return self.workforce.move(operator, frozenset(map(SliceId, slices)), WorkerId(to), strategy)
 
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)
@@ -158,6 +193,12 @@ class Running:
         return self.reports
 
     def _close(self) -> None:
+        for call in self.at_end:
+            call()
+        self.at_end.clear()
+        if self._staff is not None:
+            self._staff.stop()
+            self._staff = None
         if self._claim is not None:
             self._claim.release()
             self._claim = None

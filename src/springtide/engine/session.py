@@ -29,6 +29,30 @@ WORKER_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(256 << 20), "MALLOC_TRIM_THR
 
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 
+CLUSTER_SETTINGS = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": Path(__file__).with_name("pools.xml").as_uri(),
+    # A task belongs on its planned worker: Spark's own guess where a shuffle's rows are would compete with it.
+    "spark.shuffle.reduceLocality.enabled": "false",
+    "spark.locality.wait": "3s",
+    # A lost worker is noticed by its connection; waiting for its files longer only delays the retry.
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "100ms",
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.task.maxFailures": "4",
+    "spark.executor.memory": "768m",
+}
+"""For sessions with several workers; each can be overridden."""
+
+BOX_SLOTS = 2
+BOX_MEMORY_MB = 1024
+
+
+def box(workers: int) -> str:
+    """The master of a cluster in a box: executors as processes of their own on this machine."""
+    return f"local-cluster[{workers},{BOX_SLOTS},{BOX_MEMORY_MB}]"
+
+
 EPOCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -45,6 +69,8 @@ class SessionConfig:
     """Where Spark runs; embedded in this process by default."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Spark settings beside the defaults."""
+    clustered: bool = False
+    """Several workers."""
     log_level: str = "OFF"
     """Spark's log on the terminal; errors reach the user as exceptions anyway."""
 
@@ -57,7 +83,9 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
         os.environ.setdefault(name, value)
     for_executors = {f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()}
     builder = SparkSession.builder.master(config.master).appName(app)
-    for key, value in {**DEFAULTS, **for_executors, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
+    shared = CLUSTER_SETTINGS if config.clustered else {}
+    settings = {**DEFAULTS, **shared, **for_executors, **config.settings, DRIVER_OPTIONS: _driver_options(config)}
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)

@@ -3,8 +3,18 @@
 A Spark release may change any of these without notice; `tests/spark/test_spark_internals.py` tells.
 """
 
+import atexit
+import shutil
+import tempfile
+import uuid
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -23,3 +33,116 @@ def observed(observation: Observation, metric: str) -> int:
     """A metric of an observed DataFrame that was used; 0 if Spark found that it needed none of its rows."""
     java = observation._jo
     return int(observation.get[metric]) if java is not None and java.getRow().length() else 0
+
+
+class Placement:
+    """Puts each partition of a DataFrame on a chosen executor, and tells its task where it runs.
+
+    Spark has a hook for it in the RDD and none in Python: a small Java class, compiled by the compiler
+    in Spark's own jars, overrides it.
+    """
+
+    def __init__(self, spark: SparkSession, property_name: str) -> None:
+        self._gateway: Any = spark.sparkContext._gateway
+        self._property = property_name
+        self._constructor = self._compile(spark)
+
+    def _compile(self, spark: SparkSession) -> Any:
+        jvm: Any = spark._jvm
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(Path(__file__).with_name("PlacedRDD.java").read_text())
+        # Executors that come later fetch the jar from the driver, so it has to stay.
+        jar = Path(tempfile.mkdtemp(prefix="springtide-placement-"), f"placement-{uuid.uuid4().hex}.jar")
+        atexit.register(shutil.rmtree, jar.parent, ignore_errors=True)
+        classes = compiler.getBytecodes()
+        with zipfile.ZipFile(jar, "w") as archive:
+            for name in classes:
+                archive.writestr(f"{name.replace('.', '/')}.class", bytes(classes[name]))
+        spark.sparkContext._jsc.addJar(str(jar))
+        return compiler.getClassLoader().loadClass("springtide.PlacedRDD").getConstructors()[0]
+
+    def place(self, frame: DataFrame, places: Sequence[str]) -> DataFrame:
+        """The same rows; partition i runs on `places[i]`, see `executor_place`."""
+        jvm = self._gateway.jvm
+        names = self._gateway.new_array(jvm.java.lang.String, len(places))
+        for number, place in enumerate(places):
+            names[number] = place
+        arguments = self._gateway.new_array(jvm.java.lang.Object, 3)
+        arguments[0] = frame._jdf.queryExecution().toRdd()
+        arguments[1] = names
+        arguments[2] = self._property
+        rdd = self._constructor.newInstance(arguments)
+        session = frame.sparkSession
+        placed = session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False)
+        return DataFrame(placed, session)
+
+
+def executor_place(host: str, executor: str) -> str:
+    """How Spark's scheduler names an executor as a preferred location."""
+    return f"executor_{host}_{executor}"
+
+
+@dataclass(frozen=True)
+class Executor:
+    """A registered executor."""
+
+    id: str
+    host: str
+    slots: int
+
+
+class Executors:
+    """The executors of a Spark application: who is there, ask for more, let some go."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self._scala = self._context._jsc.sc()
+        self._jvm: Any = spark._jvm
+        self._rpc: list[Any] = []
+        """The machines we have started; they live as long as these."""
+
+    _machines = 0
+
+    def ids(self) -> frozenset[str]:
+        """Who is registered now."""
+        return frozenset(self._java(self._scala.getExecutorIds()))
+
+    def all(self) -> dict[str, Executor]:
+        """Everybody who is registered, with host and slots."""
+        live = self.ids()
+        found = {}
+        for summary in self._java(self._scala.statusStore().executorList(True)):
+            if summary.id() in live:
+                host = summary.hostPort().rpartition(":")[0]
+                found[summary.id()] = Executor(summary.id(), host, summary.totalCores())
+        return found
+
+    def ask(self, total: int) -> bool:
+        """Ask for so many executors in all; False if the cluster manager would not hear of it."""
+        nothing = self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
+        return bool(self._scala.requestTotalExecutors(total, 0, nothing))
+
+    def dismiss(self, ids: Sequence[str]) -> None:
+        """Let executors go, without replacements."""
+        self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(ids)))
+
+    def add_machines(self, count: int, slots: int, memory_mb: int) -> None:
+        """Start more machines of a `local-cluster` master, in this process like its others."""
+        backend = self._scala.schedulerBackend()
+        field = backend.getClass().getDeclaredField("masters")
+        field.setAccessible(True)
+        masters = field.get(backend)
+        worker = getattr(getattr(self._jvm.org.apache.spark.deploy.worker, "Worker$"), "MODULE$")
+        host = self._jvm.org.apache.spark.util.Utils.localHostName()
+        nothing = self._jvm.scala.Option.empty()
+        for _ in range(count):
+            Executors._machines += 1
+            number = self._jvm.scala.Option.apply(1000 + Executors._machines)
+            conf = self._scala.conf().clone()
+            self._rpc.append(
+                worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
+            )
+
+    def _java(self, seq: Any) -> list[Any]:
+        return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))

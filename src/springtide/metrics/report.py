@@ -23,6 +23,8 @@ class InstanceReport:
     serialise_s: float = 0.0
     cpu_s: float = 0.0
     resident_bytes: int = 0
+    worker: str = ""
+    """The worker it ran on; empty if there is only one."""
 
     @property
     def useful_s(self) -> float:
@@ -45,6 +47,10 @@ class OperatorReport:
     runs: int = 0
     watermark_us: int | None = None
     job_s: float = 0.0
+    durable_reads: int = 0
+    """Blocks of state read from the durable store because no worker had them at hand."""
+    backup_bytes: int = 0
+    """Rows kept by workers that stand by."""
     instances: tuple[InstanceReport, ...] = ()
 
 
@@ -84,6 +90,8 @@ class EpochReport:
     dead_letters: int
     phases: Phases
     operators: tuple[OperatorReport, ...] = field(default=())
+    retries: int = 0
+    """How often it was planned and run anew because a worker was lost or lacked its state."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

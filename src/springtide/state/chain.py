@@ -87,10 +87,13 @@ class Chain:
         kept = Run(rows, self.layout, 1).expiring(after_us, until_us)
         return rows.take(pa.array(kept))
 
-    def fold(self, changes: pa.Table) -> tuple[pa.Table, tuple[Run, ...]]:
-        """Put changed rows, sorted by position, on top: the new run, and the runs it replaces."""
-        replaced = 0
-        total = changes.num_rows
+    def fold(self, changes: pa.Table, least: int = 0) -> tuple[pa.Table, tuple[Run, ...]]:
+        """Put changed rows, sorted by position, on top: the new run, and the runs it replaces.
+
+        At least so many of the newest runs are replaced, however large they are.
+        """
+        replaced = least
+        total = changes.num_rows + sum(len(run) for run in self.runs[len(self.runs) - least :])
         while replaced < len(self.runs) and len(self.runs[-1 - replaced]) <= RATIO * total:
             total += len(self.runs[-1 - replaced])
             replaced += 1

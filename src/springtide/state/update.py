@@ -9,7 +9,7 @@ import pyarrow as pa
 from springtide.state.chain import Chain
 from springtide.state.layout import DEAD, EXPIRES, KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import VALUE, Changes, Groups, Logic, Moment, Segment
-from springtide.state.run import Run
+from springtide.state.run import Run, merge
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,41 @@ class Updated:
     keys_removed: int
 
 
-def update(logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment) -> Updated:
-    """Merge an epoch's arrivals into an instance's state."""
+Missed = tuple[Moment, Sequence[pa.Table]]
+"""An epoch that a chain has not seen yet: where event time stood, and the rows that arrived."""
+
+
+def update(
+    logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment, *, loose: Sequence[Run] = ()
+) -> Updated:
+    """Merge an epoch's arrivals into an instance's state.
+
+    `loose` are runs that lie on top of the chain and are stored nowhere yet; the new run takes them in.
+    """
+    whole = Chain([*chain.runs, *loose], chain.layout)
+    changed, output, added, removed = _changes(logic, whole, arrivals, moment)
+    if not changed.num_rows and not loose:
+        return Updated(None, (), output, 0, 0)
+    run, replaced = whole.fold(changed, len(loose))
+    return Updated(run, replaced[: len(replaced) - len(loose)], output, added, removed)
+
+
+def catch_up(logic: Logic, chain: Chain, missed: Sequence[Missed]) -> Run | None:
+    """What epochs that a chain missed have changed in it, as one run to lay on top; None if nothing."""
+    top: Run | None = None
+    for moment, arrivals in missed:
+        seen = chain if top is None else Chain([*chain.runs, top], chain.layout)
+        changed, _, _, _ = _changes(logic, seen, arrivals, moment)
+        if changed.num_rows:
+            rows = changed if top is None else merge([top, Run(changed, chain.layout, 1)], whole=False)
+            top = Run(rows, chain.layout, 1)
+    return top
+
+
+def _changes(
+    logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment
+) -> tuple[pa.Table, pa.Table, int, int]:
+    """The changed state rows by position, tombstones among them; the output; keys added and removed."""
     layout = logic.layout
     changed, output, added, removed = _apply(logic, chain, arrivals, moment)
     if layout.expires and moment.watermark_us > moment.previous_watermark_us:
@@ -35,10 +68,7 @@ def update(logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Mom
             # A key that is over and has come back in this epoch needs no tombstone: its new row hides the old.
             left = _without(over, changed, layout) if changed.num_rows else over
             changed = _in_order([changed, _tombstones(left)])
-    if not changed.num_rows:
-        return Updated(None, (), output, 0, 0)
-    run, replaced = chain.fold(changed)
-    return Updated(run, replaced, output, added, removed)
+    return changed, output, added, removed
 
 
 def _apply(

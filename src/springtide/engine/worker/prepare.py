@@ -4,13 +4,12 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from springtide.engine.record import MapStats
 from springtide.engine.worker.parcel import pack, parcel
 from springtide.engine.worker.task import naming, settle
-from springtide.ids import InstanceId
+from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
 from springtide.state.position import positions, slice_starts
@@ -24,13 +23,14 @@ CHUNK_BYTES = 128 << 20
 
 @dataclass(frozen=True)
 class Prepare:
-    """Turn a partition's rows into one parcel an instance."""
+    """Turn a partition's rows into one parcel a route."""
 
     step: str
     logic: Logic
     key: tuple[str, ...]
     rows: pa.Schema
-    instance_of: tuple[InstanceId, ...]
+    slices: int
+    routes: tuple[Route, ...]
     moment: Moment
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,20 +55,20 @@ class Prepare:
             rows = chunk.select(self.rows.names).cast(self.rows)
             keys = canonical_keys(rows, self.key)
             hashes = chunk.column(HASH).to_numpy() if HASH in chunk.column_names else hash_integers(keys[0])
-            where = positions(hashes, len(self.instance_of))
+            where = positions(hashes, self.slices)
             return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
 
     def _parcels(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        starts = slice_starts(rows.column(POSITION).to_numpy(), len(self.instance_of))
-        arcs: dict[int, list[pa.Table]] = {}
-        owners = np.asarray(self.instance_of)
-        edges = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
-        for first, end in zip(edges, np.append(edges[1:], len(owners)), strict=True):
-            arc = rows.slice(starts[first], starts[end] - starts[first])
-            if arc.num_rows:
-                arcs.setdefault(int(owners[first]), []).append(arc)
-        for instance, tables in arcs.items():
-            yield parcel(instance, None, pack(pa.concat_tables(tables)))
+        starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
+        packed: dict[Arcs, pa.Buffer | None] = {}
+        for route in self.routes:
+            if route.arcs not in packed:
+                pieces = [rows.slice(starts[first], starts[end] - starts[first]) for first, end in route.arcs]
+                table = pa.concat_tables(pieces)
+                packed[route.arcs] = pack(table) if table.num_rows else None
+            payload = packed[route.arcs]
+            if payload is not None:
+                yield parcel(route.instance, None, payload, backup=route.backup)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -38,7 +38,7 @@ class Capture:
             instance, rows.num_rows, rows.num_rows, watch["idle"], serialise_s=watch["serialise"],
             cpu_s=time.process_time() - cpu, resident_bytes=resident_bytes(),
         )  # fmt: skip
-        record = CommitRecord(instance, None, (), output, 0, 0, MapStats(rows.num_rows), report)
+        record = CommitRecord(instance, output=output, stats=MapStats(rows.num_rows), report=report)
         yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
 
 

@@ -13,6 +13,9 @@ from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import open_store
 from springtide.dataflow.errors import StepFailed
 
+WORKER_PROPERTY = "springtide.worker"
+"""The local property in which a placed task finds the id of the worker it runs on."""
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -20,9 +23,21 @@ class Storage:
 
     local: str
     durable: str
+    clustered: bool = False
+    """Several workers, each with a directory of its own; tasks that are not placed keep nothing."""
 
     def open(self) -> LocalBlocks:
-        return LocalBlocks(Path(self.local), open_store(self.durable))
+        durable = open_store(self.durable)
+        if not self.clustered:
+            return LocalBlocks(Path(self.local), durable)
+        worker = here()
+        return LocalBlocks(Path(self.local, worker), durable, worker, keep=bool(worker))
+
+
+def here() -> str:
+    """The worker that this task was placed on; empty if it was not placed, or is no task."""
+    context = TaskContext.get()
+    return (context.getLocalProperty(WORKER_PROPERTY) or "") if context is not None else ""
 
 
 class naming:

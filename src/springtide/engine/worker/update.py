@@ -1,107 +1,135 @@
 """Where the state is: merge an instance's parcels into its slices."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import OUTPUT, RUN, BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BACKUP, OUTPUT, RUN, BlockRef, format_slices
 from springtide.blocks.local import LocalBlocks
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.worker.parcel import unpack
+from springtide.engine.worker.opening import Behind, Missing, Opening, Parts
+from springtide.engine.worker.parcel import Received, unpack
 from springtide.engine.worker.prepare import Prepare
-from springtide.engine.worker.task import Storage, naming, partition, resident_bytes, settle
-from springtide.ids import Epoch, InstanceId
+from springtide.engine.worker.task import Storage, here, naming, partition, resident_bytes, settle
+from springtide.ids import Epoch, InstanceId, WorkerId
 from springtide.metrics.report import InstanceReport
+from springtide.plan.plan import OperatorPlan
 from springtide.state.chain import Chain
 from springtide.state.layout import EXPIRES, Layout
 from springtide.state.logic import Logic, Moment
-from springtide.state.run import Run
-from springtide.state.update import update
+from springtide.state.update import catch_up, update
 
 
 @dataclass(frozen=True)
 class Update:
     """Merge an instance's rows into its state, and report what was written.
 
-    Rows come in parcels, prepared where they were read; or as they are, to be prepared here.
+    Rows come in parcels, prepared where they were read; or as they are, to be prepared here. A task that
+    finds itself on another worker than planned, or without the state it needs, says so and does nothing.
     """
 
     step: str
     logic: Logic
     epoch: Epoch
     storage: Storage
-    instance_of: tuple[InstanceId, ...]
+    plan: OperatorPlan
     chain: tuple[BlockRef, ...]
     moment: Moment
     forget: tuple[str, ...]
     prepare: Prepare | None = None
     """How to prepare rows that come as they are; None if they come in parcels."""
+    behind: tuple[Behind, ...] = ()
+    """Slices that a new owner takes over from an older state."""
+    parts: Mapping[WorkerId, Parts] = field(default_factory=dict)
+    """What workers that stand by hold of other workers' runs."""
+    durable: bool = True
+    """May read state from the durable store; else what is not here is reported."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         instance = InstanceId(partition())
+        planned = self.plan.worker_of[instance]
+        if self.storage.clustered and here() != planned:
+            yield _batch(CommitRecord(instance, astray=here() or "?"))
+            return
         watch, cpu = Stopwatch(), time.process_time()
         blocks = self.storage.open()
         blocks.forget(list(self.forget))
         with watch.part("idle"):
             received = list(batches)
         with watch.part("deserialise"):
-            stats, arrivals = self._arrivals(received)
-            mine = frozenset(s for s, owner in enumerate(self.instance_of) if owner == instance)
-            concerned = [ref for ref in self.chain if parse_slices(ref.slices) & mine]
-            chain = Chain([self._run(blocks, ref, mine) for ref in concerned], self.logic.layout)
+            rows = self._received(received)
+            opening = Opening(blocks, self.logic.layout, len(self.plan.instance_of), self.parts.get(planned, {}))
+            opening.durable = self.durable
+            mine = frozenset(self.plan.slices_of(instance))
+            behind = [b for b in self.behind if b.worker == planned and b.slices & mine]
+            current = mine.difference(*(b.slices for b in behind))
+            try:
+                runs = opening.runs(self.chain, current)
+                older = [(opening.runs(b.chain, b.slices & mine), opening.missed(b, mine)) for b in behind]
+            except Missing as missing:
+                yield _batch(CommitRecord(instance, missing=format_slices(missing.slices)))
+                return
         with watch.part("process"), naming(self.step, "updating its state"):
-            updated = update(self.logic, chain, arrivals, self.moment)
-        # Both wait for the disk, so they wait together.
+            loose = [catch_up(self.logic, Chain(old, self.logic.layout), missed) for old, missed in older]
+            chain = Chain([*runs, *(run for old, _ in older for run in old)], self.logic.layout)
+            on_top = [run for run in loose if run is not None]
+            updated = update(self.logic, chain, rows.arrivals, self.moment, loose=on_top)
+        # All wait for the disk, so they wait together.
         with watch.part("serialise"), ThreadPoolExecutor(1) as pool:
-            writing = pool.submit(self._write_run, blocks, updated.run, instance, mine)
-            output = self._write_output(blocks, updated.output, instance)
+            writing = pool.submit(self._write_run, blocks, updated.run, instance)
+            output = self._write(blocks, updated.output, instance, OUTPUT)
+            backup = self._write_backup(blocks, rows.backup, instance)
             run = writing.result()
         faults.fire("block.written", self.epoch)
         report = InstanceReport(
-            instance, sum(a.num_rows for a in arrivals), updated.output.num_rows, watch["idle"], watch["deserialise"],
-            watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
+            instance, sum(a.num_rows for a in rows.arrivals), updated.output.num_rows, watch["idle"],
+            watch["deserialise"], watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
+            planned,
         )  # fmt: skip
+        replaced = tuple(opening.counted[run.name] for run in updated.replaced)
         record = CommitRecord(
-            instance, run, tuple(r.name for r in updated.replaced), output, updated.keys_added, updated.keys_removed,
-            stats, report,
+            instance, run, replaced, output, backup, updated.keys_added, updated.keys_removed, opening.durable_reads,
+            rows.stats, report,
         )  # fmt: skip
-        yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
+        yield _batch(record)
 
-    def _arrivals(self, received: list[pa.RecordBatch]) -> tuple[MapStats, list[pa.Table]]:
+    def _received(self, batches: list[pa.RecordBatch]) -> Received:
         if self.prepare is None:
-            return unpack(received)
-        found = list(self.prepare.arrivals(received))
-        return sum((stats for stats, _ in found), MapStats()), [rows for _, rows in found]
+            return unpack(batches)
+        found = list(self.prepare.arrivals(batches))
+        return Received(sum((stats for stats, _ in found), MapStats()), [rows for _, rows in found], [])
 
-    def _run(self, blocks: LocalBlocks, ref: BlockRef, mine: frozenset[int]) -> Run:
-        counted = parse_slices(ref.slices)
-        live = None
-        if ref.partial or not counted <= mine:
-            live = np.zeros(len(self.instance_of), np.bool_)
-            live[list(counted & mine)] = True
-        return Run(blocks.open(ref), self.logic.layout, len(self.instance_of), ref.name, live, ref.expires_us)
-
-    def _write_run(
-        self, blocks: LocalBlocks, rows: pa.Table | None, instance: InstanceId, mine: frozenset[int]
-    ) -> BlockRef | None:
+    def _write_run(self, blocks: LocalBlocks, rows: pa.Table | None, instance: InstanceId) -> BlockRef | None:
         if rows is None or not rows.num_rows:
             return None
         return blocks.write(
             rows, operator=self.step, epoch=self.epoch, instance=instance, kind=RUN,
-            slices=format_slices(mine), expires_us=_expiry_range(rows, self.logic.layout),
+            slices=format_slices(self.plan.slices_of(instance)), expires_us=_expiry_range(rows, self.logic.layout),
         )  # fmt: skip
 
-    def _write_output(self, blocks: LocalBlocks, rows: pa.Table, instance: InstanceId) -> BlockRef | None:
+    def _write_backup(self, blocks: LocalBlocks, tables: list[pa.Table], instance: InstanceId) -> BlockRef | None:
+        if not tables:
+            return None
+        return self._write(blocks, pa.concat_tables(tables), instance, BACKUP, durable=False)
+
+    def _write(
+        self, blocks: LocalBlocks, rows: pa.Table, instance: InstanceId, kind: str, *, durable: bool = True
+    ) -> BlockRef | None:
         if not rows.num_rows:
             return None
-        return blocks.write(rows, operator=self.step, epoch=self.epoch, instance=instance, kind=OUTPUT)
+        return blocks.write(
+            rows, operator=self.step, epoch=self.epoch, instance=instance, kind=kind, durable=durable
+        )
+
+
+def _batch(record: CommitRecord) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"record": [record.to_json()]})
 
 
 def _expiry_range(rows: pa.Table, layout: Layout) -> tuple[int, int] | None:

@@ -1,0 +1,25 @@
+"""`springtide scale`: let a running app have more or fewer workers."""
+
+from typing import Annotated
+
+import typer
+
+from springtide.cli.options import Traceback
+from springtide.cli.reach import AppName, Checkpoint, HowToMove, NoWait, command, reach
+from springtide.cli.watching import Json, follow
+from springtide.control.controls import DEFAULT_STRATEGY
+
+
+def scale(
+    app: AppName,
+    workers: Annotated[int, typer.Option(min=1, help="How many workers from now on.", show_default=False)],
+    strategy: HowToMove = DEFAULT_STRATEGY,
+    no_wait: NoWait = False,
+    checkpoint: Checkpoint = None,
+    as_json: Json = False,
+    traceback: Traceback = False,
+) -> None:
+    """Let a running app have this many workers; it goes on meanwhile."""
+    client = reach(app, checkpoint)
+    started = client.scale(workers, strategy)
+    follow(client, started, command("cancel-migration", app, checkpoint), wait=not no_wait, as_json=as_json)

@@ -1,0 +1,64 @@
+"""What can be asked of a running app, and how it says no."""
+
+from typing import Any, Literal, Protocol, get_args
+
+from springtide.migration.errors import Busy, Refused, Unknown
+
+__all__ = ["Busy", "Controls", "Refused", "Strategy", "Unknown", "under_way"]
+
+Strategy = Literal["handover", "progressive", "partial_pause", "lazy"]
+"""How slices move between workers while the app runs."""
+
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+DEFAULT_STRATEGY: Strategy = "progressive"
+
+UNDER_WAY = ("starting", "copying", "moving")
+"""States of a migration that has not ended; the others are done, cancelled and failed."""
+
+DONE = "done"
+
+
+class Controls(Protocol):
+    """What can be asked of a running app.
+
+    Every answer can be written as JSON. Calls come from several threads, but only one of `scale`, `move`
+    and `cancel` at a time. They return at once: a migration goes on by itself, and `migration` follows it.
+    """
+
+    app: str
+
+    def status(self) -> dict[str, Any]:
+        """How the app does: epoch, plan version, rows a second."""
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Each worker's id, host, zone, slots, state, slices, replicas and resident_bytes.
+
+        The state is starting, ready, draining or lost; slices and replicas are counts.
+        """
+
+    def plan(self) -> dict[str, Any]:
+        """The plan in force: version, workers, operators.
+
+        An operator has `owners` and `replicas`, each by worker as ranges of slices: `{"w1": "0-31,64"}`.
+        """
+
+    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
+        """Start a migration to that many workers, and return its progress; Busy if there is one already."""
+
+    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
+        """Start a migration of some slices to a worker, and return its progress; Busy if there is one already."""
+
+    def migration(self) -> dict[str, Any] | None:
+        """The current migration or else the last: id, strategy, state, done, total, bytes, message.
+
+        The state is starting, copying, moving, done, cancelled or failed; `done` of `total` slices have
+        moved; `bytes` were copied. None if there never was one.
+        """
+
+    def cancel(self) -> dict[str, Any]:
+        """Cancel the migration under way, and return its progress; Refused if there is none."""
+
+
+def under_way(migration: dict[str, Any] | None) -> bool:
+    """Has this migration still to end?"""
+    return migration is not None and migration["state"] in UNDER_WAY

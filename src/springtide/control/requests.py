@@ -1,0 +1,130 @@
+"""What a request asks for, read strictly: every field is known, and has the type and form it should have."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.control.controls import DEFAULT_STRATEGY, STRATEGIES, Controls, Refused
+from springtide.ids import NAME
+
+MOST_WORKERS = 10_000
+
+_RANGES = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Run on this many workers."""
+
+    workers: int
+    strategy: str
+
+    @classmethod
+    def decode(cls, body: bytes) -> "Scale":
+        fields = _fields(body, ("workers", "strategy"), '{"workers": 4}')
+        return cls(_field(fields, "workers", _count), _strategy(fields))
+
+    def apply(self, controls: Controls) -> dict[str, Any]:
+        return controls.scale(self.workers, self.strategy)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Let a worker own these slices of an operator."""
+
+    operator: str
+    slices: str
+    to: str
+    strategy: str
+
+    @classmethod
+    def decode(cls, body: bytes) -> "Move":
+        example = '{"operator": "counts", "slices": "3-9", "to": "1"}'
+        fields = _fields(body, ("operator", "slices", "to", "strategy"), example)
+        return cls(
+            _field(fields, "operator", _id), _field(fields, "slices", _ranges), _field(fields, "to", _id),
+            _strategy(fields),
+        )  # fmt: skip
+
+    def apply(self, controls: Controls) -> dict[str, Any]:
+        return controls.move(self.operator, self.slices, self.to, self.strategy)
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """End the migration under way."""
+
+    @classmethod
+    def decode(cls, body: bytes) -> "Cancel":
+        _fields(body, (), "{}")
+        return cls()
+
+    def apply(self, controls: Controls) -> dict[str, Any]:
+        return controls.cancel()
+
+
+def _fields(body: bytes, known: tuple[str, ...], example: str) -> Fields:
+    try:
+        fields = json.loads(body.decode(), object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError):  # Brackets in thousands are no reason to fail.
+        raise Refused(f"the body is not JSON: send an object such as {example}") from None
+    if not isinstance(fields, dict):
+        raise Refused(f"the body is a JSON {type(fields).__name__}: send an object such as {example}")
+    strange = sorted(set(fields) - set(known))
+    if strange:
+        expected = f"the fields are {', '.join(known)}" if known else "there are no fields"
+        raise Refused(f"{_shown(strange[0])} is not a field here: {expected}; send an object such as {example}")
+    return fields
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> Fields:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise Refused("a field is there twice: send every field once")
+    return fields
+
+
+def _field(fields: Fields, name: str, read: Callable[[str, object], Any]) -> Any:
+    if name not in fields:
+        raise Refused(f"the field {name!r} is missing: add it")
+    return read(name, fields[name])
+
+
+def _strategy(fields: Fields) -> str:
+    strategy = fields.get("strategy", DEFAULT_STRATEGY)
+    if strategy not in STRATEGIES:
+        raise Refused(f"the strategy is {_shown(strategy)}: choose one of {', '.join(STRATEGIES)}")
+    return str(strategy)
+
+
+def _count(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_WORKERS:
+        raise Refused(f"{name!r} is {_shown(value)}: expected a whole number from 1 to {MOST_WORKERS}")
+    return value
+
+
+def _id(name: str, value: object) -> str:
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise Refused(f"{name!r} is {_shown(value)}: expected 1 to 80 letters, digits, '_' or '-'")
+    return value
+
+
+def _ranges(name: str, value: object) -> str:
+    """Slices such as 3-9,12: which of them exist is for the app to say."""
+    if not isinstance(value, str) or not _RANGES.fullmatch(value) or not all(map(_ascends, value.split(","))):
+        raise Refused(f"{name!r} is {_shown(value)}: expected numbers and ascending ranges such as '3-9,12'")
+    return value
+
+
+def _ascends(part: str) -> bool:
+    first, _, last = part.partition("-")
+    return not last or int(first) <= int(last)
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 100 else f"{text[:97]}..."

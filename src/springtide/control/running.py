@@ -1,0 +1,83 @@
+"""What can be asked of a running app, answered by its workforce."""
+
+from typing import Any
+
+from springtide.blocks.block import format_slices, parse_slices
+from springtide.engine.running import Running
+from springtide.ids import WorkerId
+from springtide.plan.plan import OperatorPlan, Plan
+
+
+class RunningControls:
+    """The controls of an app in this process."""
+
+    def __init__(self, app: str, running: Running) -> None:
+        self.app = app
+        self._running = running
+
+    def status(self) -> dict[str, Any]:
+        last = self._running.reports[-1] if self._running.reports else None
+        found: dict[str, Any] = {"app": self.app, "epoch": None, "plan": self._running.workforce.plan.version}
+        if last is not None:
+            found |= {
+                "epoch": last.epoch,
+                "rows_in": last.rows_in,
+                "rows_out": last.rows_out,
+                "lag_rows": last.lag_rows,
+                "latency_s": last.latency_s,
+                "epoch_s": last.phases.total_s,
+                "retries": last.retries,
+            }
+        return found
+
+    def workers(self) -> list[dict[str, Any]]:
+        workforce = self._running.workforce
+        memory = self._memory()
+        return [
+            {
+                **worker.to_json(),
+                "state": workforce.state_of(worker.id),
+                "slices": sum(len(o.owned(worker.id)) for o in workforce.plan.operators.values()),
+                "replicas": sum(len(o.standby(worker.id)) for o in workforce.plan.operators.values()),
+                "resident_bytes": memory.get(worker.id, 0),
+            }
+            for worker in {w.id: w for w in (*workforce.plan.workers, *workforce.cluster.workers())}.values()
+        ]
+
+    def plan(self) -> dict[str, Any]:
+        plan = self._running.workforce.plan
+        return {
+            "version": plan.version,
+            "slices": plan.slices,
+            "workers": [worker.to_json() for worker in plan.workers],
+            "operators": {name: _shares(plan, operator) for name, operator in plan.operators.items()},
+        }
+
+    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
+        return self._running.workforce.scale(workers, strategy).to_json()
+
+    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
+        return self._running.workforce.move(operator, parse_slices(slices), WorkerId(to), strategy).to_json()
+
+    def migration(self) -> dict[str, Any] | None:
+        migration = self._running.workforce.migration
+        return None if migration is None else migration.to_json()
+
+    def cancel(self) -> dict[str, Any]:
+        return self._running.workforce.cancel().to_json()
+
+    def _memory(self) -> dict[str, int]:
+        """By worker: the largest of its instances in the last epoch."""
+        found: dict[str, int] = {}
+        for operator in self._running.reports[-1].operators if self._running.reports else ():
+            for instance in operator.instances:
+                found[instance.worker] = max(found.get(instance.worker, 0), instance.resident_bytes)
+        return found
+
+
+def _shares(plan: Plan, operator: OperatorPlan) -> dict[str, dict[WorkerId, str]]:
+    owners = {w.id: format_slices(operator.owned(w.id)) for w in plan.workers}
+    replicas = {w.id: format_slices(operator.standby(w.id)) for w in plan.workers}
+    return {"owners": owners, "replicas": replicas}
+
+

@@ -1,0 +1,97 @@
+"""Peer checkpoints: beside the epochs, workers that stand by get the runs they lack."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from springtide.blocks.manifest import Manifest
+from springtide.engine.copying import Copying
+from springtide.engine.standby import Standbys
+from springtide.engine.worker.copy import Errand
+from springtide.ids import WorkerId
+from springtide.plan.plan import Plan
+from springtide.state.layout import Layout
+
+POOL = "springtide-copies"
+"""The scheduler pool of jobs that must not hold up an epoch."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What one peer checkpoint copied."""
+
+    epoch: int
+    bytes: int
+    state_bytes: int
+    seconds: float
+
+
+class Checkpointer:
+    """A thread that copies, at intervals, or at once when somebody waits for it."""
+
+    def __init__(
+        self,
+        copying: Copying,
+        standbys: Standbys,
+        layouts: Mapping[str, Layout],
+        now: Callable[[], tuple[Manifest | None, Plan]],
+        lock: threading.RLock,
+        interval_s: float,
+    ) -> None:
+        self.done: list[Checkpoint] = []
+        self._copying, self._standbys, self._layouts = copying, standbys, layouts
+        self._now, self._lock, self._interval_s = now, lock, interval_s
+        self._wake, self._stopped = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="springtide-checkpointer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; a copy under way is waited for."""
+        self._stopped.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def hurry(self) -> None:
+        """Somebody waits: the next one begins at once."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        self._copying.spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            self.once()
+            self._wake.wait(max(0.05, self._interval_s - (time.monotonic() - began)))
+            self._wake.clear()
+
+    def once(self) -> bool:
+        """Bring everybody who stands by to the last epoch; False if that failed or there was nobody."""
+        began = time.monotonic()
+        with self._lock:
+            manifest, plan = self._now()
+            if manifest is None or not any(o.replicas for o in plan.operators.values()):
+                return False
+            copies = self._standbys.copies(manifest, plan)
+            errands = [Errand(c.run, c.slices, c.source, c.target, self._layouts[c.run.operator]) for c in copies]
+            self._standbys.copying(manifest)
+            parts = self._standbys.parts()
+        try:
+            written = self._copying.run(errands, parts)
+        except Exception:
+            # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
+            with self._lock:
+                self._standbys.given_up()
+            return False
+        there = {(name, WorkerId(part.worker)) for name, part in written}
+        with self._lock:
+            if {(e.run.name, e.target) for e in errands} - there:
+                self._standbys.given_up()
+                return False
+            self._standbys.copied(manifest, plan, written)
+        state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
+        copied = sum(part.size_bytes for _, part in written)
+        self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began))
+        return True

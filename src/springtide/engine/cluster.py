@@ -1,0 +1,124 @@
+"""The workers of a running app: Spark's executors, their places and zones, asked for and let go."""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from springtide.engine.record import RECORD
+from springtide.engine.spark_internals import Executors, Placement, executor_place
+from springtide.engine.worker.task import WORKER_PROPERTY, here, settle
+from springtide.ids import WorkerId
+from springtide.plan.worker import Worker
+
+BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
+POLL_S = 0.1
+
+
+class NotEnoughWorkers(Exception):
+    """The cluster has not given the workers that were asked for."""
+
+    def __init__(self, wanted: int, got: int, waited_s: float) -> None:
+        super().__init__(wanted, got, waited_s)
+        self.wanted, self.got, self.waited_s = wanted, got, waited_s
+
+    def __str__(self) -> str:
+        return (
+            f"asked the cluster for {self.wanted} workers, got {self.got} in {self.waited_s:.0f} s: "
+            "free some of its resources, or ask for fewer"
+        )
+
+
+class Cluster:
+    """Workers and where tasks run. One slot of each worker is left to copies, if it has several."""
+
+    def __init__(self, spark: SparkSession, zones: Sequence[str] = ()) -> None:
+        self.spark = spark
+        self.zones = tuple(zones)
+        self._executors = Executors(spark)
+        self._placement = Placement(spark, WORKER_PROPERTY)
+        self._known: dict[WorkerId, Worker] = {}
+        self._warm: set[WorkerId] = set()
+        box = BOX.fullmatch(spark.sparkContext.master or "")
+        self._box = tuple(map(int, box.groups())) if box else None
+        self._machines = self._box[0] if self._box else 0
+
+    def alive(self) -> frozenset[WorkerId]:
+        """Who is registered with Spark now."""
+        return frozenset(map(WorkerId, self._executors.ids())) - {WorkerId("driver")}
+
+    def workers(self) -> list[Worker]:
+        """Everybody who is registered, in the order in which they came."""
+        alive = self.alive()
+        if alive - self._known.keys():
+            for executor in self._executors.all().values():
+                self._learn(executor.id, executor.host, executor.slots)
+        return [w for w in sorted(self._known.values(), key=_age) if w.id in alive]
+
+    def _learn(self, executor: str, host: str, slots: int) -> None:
+        worker = WorkerId(executor)
+        if worker in self._known or executor == "driver":
+            return
+        zone = self.zones[len(self._known) % len(self.zones)] if self.zones else ""
+        self._known[worker] = Worker(worker, host, max(1, slots - 1), zone)
+
+    def ask(self, total: int) -> None:
+        """Ask for so many workers in all; they come later, or never."""
+        if self._box is not None and total > self._machines:
+            _, slots, memory_mb = self._box
+            self._executors.add_machines(total - self._machines, slots, memory_mb)
+            self._machines = total
+        self._executors.ask(total)
+
+    def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
+        """Wait until so many workers are registered."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            workers = self.workers()
+            if len(workers) >= count:
+                return workers
+            if time.monotonic() > deadline:
+                raise NotEnoughWorkers(count, len(workers), timeout_s)
+            time.sleep(POLL_S)
+
+    def dismiss(self, workers: Iterable[WorkerId]) -> None:
+        """Let workers go, without replacements."""
+        self._executors.dismiss(sorted(workers))
+
+    def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
+        """The same rows; partition i runs on `workers[i]` if that one is there and has room in time."""
+        return self._placement.place(frame, [self._place(w) for w in workers])
+
+    def _place(self, worker: WorkerId) -> str:
+        known = self._known.get(worker)
+        return executor_place(known.host if known else "localhost", worker)
+
+    def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
+        """Make workers load what an epoch needs, before they own anything; returns those that are warm."""
+        cold = [w for w in workers if w not in self._warm for _ in range(self._known[w].slots + 1)]
+        if cold:
+            numbers = self.spark.range(0, len(cold), 1, len(cold))
+            for _ in range(2):  # The second time goes through the paths that the first has compiled.
+                rows = self.place(numbers, cold).mapInArrow(WarmUp(), RECORD).collect()
+                self._warm |= {WorkerId(row.record) for row in rows}
+        return frozenset(w for w in workers if w in self._warm)
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Import and try what an update uses."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import springtide.engine.worker.copy
+        import springtide.engine.worker.update  # noqa: F401
+
+        settle()
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"record": [here()]})
+
+
+def _age(worker: Worker) -> tuple[int, str]:
+    return (int(worker.id) if worker.id.isdigit() else 0, worker.id)

@@ -1,0 +1,92 @@
+"""Who runs an epoch: one worker that is always there, or a workforce that changes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from springtide.blocks.manifest import Manifest
+from springtide.engine.standby import Kept
+from springtide.engine.worker.opening import Behind, Parts
+from springtide.engine.worker.task import Storage
+from springtide.ids import WorkerId
+from springtide.plan.plan import Plan
+
+
+class Staff(Protocol):
+    """What an epoch asks of those who run it. One plan holds from a boundary to the next, or to a `replan`."""
+
+    storage: Storage
+
+    @property
+    def durable(self) -> bool:
+        """State that is not on its worker may be read from the durable store."""
+
+    def boundary(self, head: Manifest | None) -> Plan:
+        """The plan of the epoch after `head`: changes take effect here."""
+
+    def replan(self, error: Exception, head: Manifest | None) -> Plan:
+        """Another plan for the same epoch after an attempt failed; raises the error if that is no help."""
+
+    def takeovers(self, step: str) -> tuple[Behind, ...]:
+        """How new owners of an operator's slices get to the state they start from."""
+
+    def parts(self) -> Mapping[WorkerId, Parts]:
+        """What workers hold of others' runs."""
+
+    def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
+        """The same rows, partition i on `workers[i]`."""
+
+    def job(self) -> AbstractContextManager[None]:
+        """Around every job of an epoch."""
+
+    def committed(
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
+    ) -> tuple[str, ...]:
+        """An epoch is true; the blocks that workers can let go."""
+
+    def pinned(self) -> set[str]:
+        """Blocks that are needed though the last manifests do not name them."""
+
+    def stop(self) -> None:
+        """Let go what runs beside the epochs."""
+
+
+class Alone:
+    """Embedded Spark: one worker, one plan for ever."""
+
+    durable = True
+
+    def __init__(self, plan: Plan, storage: Storage) -> None:
+        self.plan, self.storage = plan, storage
+
+    def boundary(self, head: Manifest | None) -> Plan:
+        return self.plan
+
+    def replan(self, error: Exception, head: Manifest | None) -> Plan:
+        raise error
+
+    def takeovers(self, step: str) -> tuple[Behind, ...]:
+        return ()
+
+    def parts(self) -> Mapping[WorkerId, Parts]:
+        return {}
+
+    def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
+        return frame
+
+    @contextmanager
+    def job(self) -> Iterator[None]:
+        yield
+
+    def committed(
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
+    ) -> tuple[str, ...]:
+        return ()
+
+    def pinned(self) -> set[str]:
+        return set()
+
+    def stop(self) -> None:
+        return None

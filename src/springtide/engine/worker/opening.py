@@ -1,0 +1,106 @@
+"""Opening an instance's state on its worker: its own runs, a neighbour's that it holds parts of, or durable ones."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from springtide.blocks.block import BlockRef, format_slices, parse_slices
+from springtide.blocks.local import LocalBlocks
+from springtide.ids import SliceId, WorkerId
+from springtide.state.layout import POSITION, Layout
+from springtide.state.logic import Moment
+from springtide.state.position import slice_of
+from springtide.state.run import Run, SliceMask
+from springtide.state.update import Missed
+
+Parts = Mapping[str, tuple[BlockRef, ...]]
+"""By the name of a run: the copies of some of its slices that a worker holds."""
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Slices that a worker takes over from an older state, and the epochs it has kept the rows of since."""
+
+    worker: WorkerId
+    slices: frozenset[SliceId]
+    chain: tuple[BlockRef, ...]
+    missed: tuple[tuple[Moment, BlockRef | None], ...]
+
+
+class Missing(Exception):
+    """Slices whose state is not on this worker."""
+
+    def __init__(self, slices: frozenset[SliceId]) -> None:
+        super().__init__(slices)
+        self.slices = slices
+
+
+class Opening:
+    """Turns references into runs, and remembers what each run counts for."""
+
+    def __init__(self, blocks: LocalBlocks, layout: Layout, slices: int, parts: Parts) -> None:
+        self.blocks, self.layout, self.slices, self.parts = blocks, layout, slices, parts
+        self.durable = True
+        self.durable_reads = 0
+        self.counted: dict[str, tuple[str, str]] = {}
+        """By the label of an opened run: the block it stands for, and the slices it counts for here."""
+
+    def runs(self, chain: Iterable[BlockRef], wanted: frozenset[SliceId]) -> list[Run]:
+        """The runs that hold some slices' state, oldest first; Missing if some are not here."""
+        found: list[Run] = []
+        missing: set[SliceId] = set()
+        for ref in chain:
+            needed = parse_slices(ref.slices) & wanted
+            if needed:
+                try:
+                    found += self._open(ref, needed)
+                except Missing as error:
+                    missing |= error.slices
+        if missing:
+            raise Missing(frozenset(missing))
+        return found
+
+    def missed(self, behind: Behind, mine: frozenset[SliceId]) -> list[Missed]:
+        """The epochs that a state lacks, with the rows kept of them; Missing if a backup is gone."""
+        wanted = behind.slices & mine
+        found: list[Missed] = []
+        for moment, ref in behind.missed:
+            rows = None if ref is None else self.blocks.local(ref)
+            if ref is not None and rows is None:
+                raise Missing(wanted)
+            found.append((moment, [] if rows is None else [self._only(rows, wanted)]))
+        return found
+
+    def _open(self, ref: BlockRef, needed: frozenset[SliceId]) -> list[Run]:
+        table = self.blocks.local(ref)
+        if table is not None:
+            return [self._run(ref, table, ref.name, needed)]
+        runs, left = [], set(needed)
+        for part in self.parts.get(ref.name, ()):
+            here = frozenset(left & parse_slices(part.slices))
+            rows = self.blocks.local(part) if here else None
+            if rows is not None:
+                runs.append(self._run(ref, rows, part.name, here))
+                left -= here
+        if not left:
+            return runs
+        if not self.durable:
+            raise Missing(frozenset(left))
+        self.durable_reads += 1
+        return [self._run(ref, self.blocks.open(ref), ref.name, needed)]
+
+    def _run(self, ref: BlockRef, table: pa.Table, name: str, counted: frozenset[SliceId]) -> Run:
+        label = f"{name}#{len(self.counted)}"
+        self.counted[label] = (ref.name, format_slices(counted))
+        whole = name == ref.name and not ref.partial and counted == parse_slices(ref.slices)
+        return Run(table, self.layout, self.slices, label, None if whole else self._mask(counted), ref.expires_us)
+
+    def _only(self, rows: pa.Table, wanted: frozenset[SliceId]) -> pa.Table:
+        return rows.filter(pa.array(self._mask(wanted)[slice_of(rows.column(POSITION).to_numpy(), self.slices)]))
+
+    def _mask(self, wanted: frozenset[SliceId]) -> SliceMask:
+        mask = np.zeros(self.slices, np.bool_)
+        mask[list(wanted)] = True
+        return mask

@@ -1,0 +1,89 @@
+"""A migration under way: its steps, how far it is, and how it ended."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from springtide.ids import WorkerId
+from springtide.migration.step import Step
+from springtide.plan.moves import Move
+from springtide.plan.ring import Ring
+
+STARTING, COPYING, MOVING, DONE, CANCELLED, FAILED = "starting", "copying", "moving", "done", "cancelled", "failed"
+
+
+@dataclass
+class Migration:
+    """From the request to the end. The engine moves it on at epoch boundaries."""
+
+    id: int
+    strategy: str
+    what: str
+    """In words: what was asked for."""
+    state: str = STARTING
+    message: str = ""
+    moves: tuple[Move, ...] = ()
+    steps: tuple[Step, ...] = ()
+    ring: Ring | None = None
+    """The ring afterwards; None if it stays as it is."""
+    leaving: frozenset[WorkerId] = frozenset()
+    """Workers that are let go afterwards."""
+    joining: frozenset[WorkerId] = frozenset()
+    """Workers that came for it."""
+    at: int = 0
+    """The step it is at."""
+    entered: bool = False
+    """That step has begun."""
+    flipped: list[Move] = field(default_factory=list)
+    bytes: int = 0
+    """Copied so far."""
+    cancelling: bool = False
+    began_at: float = field(default_factory=time.time)
+    ended_at: float | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    """When each state began, seconds since the Unix epoch."""
+
+    @property
+    def under_way(self) -> bool:
+        return self.state in (STARTING, COPYING, MOVING)
+
+    @property
+    def begun(self) -> bool:
+        """Its moves are known; what it needs has come."""
+        return self.under_way and bool(self.steps)
+
+    @property
+    def step(self) -> Step | None:
+        return self.steps[self.at] if self.at < len(self.steps) else None
+
+    def begin(self, moves: Sequence[Move], steps: Sequence[Step]) -> None:
+        """All that it needs is there."""
+        self.moves, self.steps = tuple(moves), tuple(steps)
+        self.enter(COPYING)
+
+    def enter(self, state: str) -> None:
+        self.state = state
+        self.phases[state] = time.time()
+
+    def go_on(self) -> None:
+        """To the next step."""
+        self.at, self.entered = self.at + 1, False
+
+    def end(self, state: str, message: str = "") -> None:
+        self.state, self.message, self.ended_at = state, message, time.time()
+        self.phases[state] = self.ended_at
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "strategy": self.strategy,
+            "what": self.what,
+            "state": self.state,
+            "done": 0 if self.cancelling else len(self.flipped),
+            "total": len(self.moves),
+            "bytes": self.bytes,
+            "message": self.message,
+            "seconds": round((self.ended_at or time.time()) - self.began_at, 3),
+            "phases": self.phases,
+        }

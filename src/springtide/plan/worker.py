@@ -1,0 +1,41 @@
+"""A worker as the plan sees it: where it is, and what it has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from springtide.ids import WorkerId
+
+
+class BadWorker(ValueError):
+    """A worker without an id, or without a slot."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A Spark executor: its host, how many tasks it runs at a time, and the fault zone it fails with.
+
+    Workers that name no zone share the zone `""`.
+    """
+
+    id: WorkerId
+    host: str = "localhost"
+    slots: int = 1
+    zone: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise BadWorker(f"a worker on host {self.host!r} has an empty id")
+        if self.slots < 1:
+            raise BadWorker(f"worker {self.id!r} has {self.slots} slots; it needs at least 1")
+
+    def to_json(self) -> dict[str, Any]:
+        """The worker as a plain dict; `from_json` reads it back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(plain: Mapping[str, Any]) -> Worker:
+        """The worker that `to_json` wrote; what is left out has its default."""
+        return Worker(**plain)
