@@ -6,6 +6,7 @@ Nothing happens unless the environment variable `SPRINGTIDE_FAILPOINTS` arms a p
 Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error before the operation,
 `late-oserror` raises it after the operation took effect (a call that timed out but landed), and
 `once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
+`executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL.
 """
 
 import errno
@@ -27,6 +28,9 @@ POINTS = {
     "publish.after": "every sink has published; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",
     "claim.put": "a driver claims the checkpoint",
+    "copy.read": "a worker is about to read slices that another one needs",
+    "copy.written": "a worker has written copies of slices; the driver does not know yet",
+    "plan.flip": "the targets of a migration have all they need; the driver is about to change owners",
 }
 """Every failpoint, with what has happened when it fires."""
 
@@ -56,8 +60,15 @@ def fire(point: str, epoch: int | None = None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif action == "oserror":
         raise OSError(errno.ENOSPC, f"failpoint {point}: no space left on device")
+    elif action == "executor" and _mark(point):
+        os.kill(_parent(os.getppid()), signal.SIGKILL)
     elif action == "once" and _mark(point):
         raise RuntimeError(f"failpoint {point}")
+
+
+def _parent(pid: int) -> int:
+    """A process's parent: an executor starts a daemon, and that one the workers."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 @contextmanager

@@ -1,17 +1,20 @@
 """Where contestants meet: each in a process and a Spark of its own, one at a time on the same cores."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
 from springtide.bench.contestants import Contestant, Load, Round
 from springtide.engine.session import SessionConfig, make_session
+
+Result = TypeVar("Result")
 
 
 class Arena:
@@ -24,11 +27,18 @@ class Arena:
 
     def round(self, contestant: Contestant, load: Load, epochs: int) -> Round:
         """Let a contestant run a round in its own process."""
-        name = contestant.name
+        return self.call(contestant.name, _round, contestant, load, epochs)
+
+    def call(self, name: str, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function in the process of this name."""
         if name not in self._processes:
             process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
             self._processes[name] = self._closing.enter_context(process)
-        return self._processes[name].submit(_round, contestant, load, epochs).result()
+        return self._processes[name].submit(function, *arguments).result()
+
+    def leave(self, name: str) -> None:
+        """End the process of this name, and its Spark with it."""
+        self._processes.pop(name).shutdown()
 
     def close(self) -> None:
         self._closing.close()
@@ -47,9 +57,10 @@ def arena(name: str) -> Iterator[Arena]:
 
 def _round(contestant: Contestant, load: Load, epochs: int) -> Round:
     """Runs in the contestant's process."""
-    return contestant.round(_session(), load, epochs)
+    return contestant.round(session(), load, epochs)
 
 
 @cache
-def _session() -> SparkSession:
+def session() -> SparkSession:
+    """The Spark of this process."""
     return make_session("bench", SessionConfig())

@@ -101,13 +101,17 @@ class SparkCount:
     partitions: int
     name: str
 
-    def round(self, spark: SparkSession, load: Load, epochs: int) -> Round:
+    def start(self, spark: SparkSession, load: Load) -> StreamingQuery:
+        """Start the query on its checkpoint."""
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
         spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
         spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
         counts = load.keyed(load.stream(spark)).groupBy("k").agg(F.count("*").alias("n"))
         writer = counts.writeStream.format("noop").outputMode("update")
-        query = writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
+        return writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
+
+    def round(self, spark: SparkSession, load: Load, epochs: int) -> Round:
+        query = self.start(spark, load)
         try:
             return Round(watch(query, epochs))
         finally:

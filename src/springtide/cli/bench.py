@@ -10,6 +10,10 @@ from rich.console import Console
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
+from springtide.bench.recover import RecoverBench
+from springtide.bench.replication import ReplicationBench
+from springtide.bench.rescale import RescaleBench
+from springtide.bench.rescale_growth import RescaleGrowthBench
 from springtide.bench.state import StateBench
 from springtide.cli.quiet import without_jvm_warnings
 
@@ -52,6 +56,47 @@ def state_growth(as_json: Json = False, quick: Quick = False, out: Out = HERE) -
 def latency(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The time of an epoch of 1 000 rows against Spark's own stateful query."""
     bench = LatencyBench(rounds=1, epochs=15, warm_epochs=15) if quick else LatencyBench()
+    _publish(bench, out, as_json)
+
+
+@app.command()
+def rescale(
+    keys: Annotated[int, typer.Option(help="Stored keys.", min=1)] = 1_000_000,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """From 2 to 4 workers and back under load, against Spark's own stop, repartition and start."""
+    bench = RescaleBench(min(keys, 20_000), 1, 2, rows=2_000, calm=6) if quick else RescaleBench(keys)
+    _publish(bench, out, as_json)
+
+
+@app.command("rescale-growth")
+def rescale_growth(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The worst epoch of a rescaling with 100 thousand and with 2 million stored keys."""
+    quicker = RescaleGrowthBench(few=5_000, many=50_000, workers=1, more=2, rows=2_000, calm=4)
+    _publish(quicker if quick else RescaleGrowthBench(), out, as_json)
+
+
+@app.command()
+def recover(
+    workers: Annotated[int, typer.Option(help="Workers at the start.", min=2)] = 4,
+    kill: Annotated[int, typer.Option(help="How many are lost at once, every other one on the ring.", min=1)] = 1,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """Workers lost to SIGKILL under load: time to the next result, retries, durable reads."""
+    if kill >= workers:
+        raise typer.BadParameter(f"expected fewer kills than workers ({workers}), got {kill}")
+    bench = RecoverBench(min(workers, 3), 1, 20_000, 2_000, calm=8) if quick else RecoverBench(workers, kill)
+    _publish(bench, out, as_json)
+
+
+@app.command()
+def replication(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The throughput with one and two replicas of each slice against that with none."""
+    bench = ReplicationBench(20_000, 20_000, rounds=1, epochs=6) if quick else ReplicationBench()
     _publish(bench, out, as_json)
 
 

@@ -72,6 +72,9 @@ def run(
     zones: Annotated[
         str | None, typer.Option(metavar="A,B", help="With --workers: fault zones, given to workers in turn.")
     ] = None,
+    local: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where workers keep their state at hand; default temporary.")
+    ] = None,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
@@ -96,7 +99,7 @@ def run(
         with without_jvm_warnings():
             running = loaded.start(
                 checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
-                workers=workers, replicas=replicas, zones=_zones(zones),
+                workers=workers, replicas=replicas, zones=_zones(zones), local=local,
                 settings=settings(conf or []), log_level=log_level, on_epoch=view.epoch,
             )  # fmt: skip
         view.doing("running; Ctrl-C stops")

@@ -43,7 +43,7 @@ public final class PlacedRDD extends RDD {
     }
 
     public Seq getPreferredLocations(Partition partition) {
-        Object[] place = new Object[] {places[partition.index()]};
+        Object[] place = new Object[] {places[partition.index() % places.length]};
         return CollectionConverters.asScala(java.util.Arrays.asList(place)).toSeq();
     }
 }

@@ -2,20 +2,20 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.engine.record import RECORD
 from springtide.engine.spark_internals import Executors, Placement, executor_place
-from springtide.engine.worker.task import WORKER_PROPERTY, here, settle
+from springtide.engine.warm import practice
+from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import WorkerId
 from springtide.plan.worker import Worker
 
 BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 POLL_S = 0.1
+WARM_ROUNDS = 4
+"""A JVM compiles what it runs often; the first rounds are slow."""
 
 
 class NotEnoughWorkers(Exception):
@@ -97,27 +97,17 @@ class Cluster:
         return executor_place(known.host if known else "localhost", worker)
 
     def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
-        """Make workers load what an epoch needs, before they own anything; returns those that are warm."""
+        """Let workers do all that an epoch does, before they own anything; returns those that are warm."""
         cold = [w for w in workers if w not in self._warm for _ in range(self._known[w].slots + 1)]
         if cold:
-            numbers = self.spark.range(0, len(cold), 1, len(cold))
-            for _ in range(2):  # The second time goes through the paths that the first has compiled.
-                rows = self.place(numbers, cold).mapInArrow(WarmUp(), RECORD).collect()
+            for _ in range(WARM_ROUNDS):
+                rows = practice(self.spark, len(cold), lambda frame: self.place(frame, cold)).collect()
                 self._warm |= {WorkerId(row.record) for row in rows}
         return frozenset(w for w in workers if w in self._warm)
 
-
-@dataclass(frozen=True)
-class WarmUp:
-    """Import and try what an update uses."""
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import springtide.engine.worker.copy
-        import springtide.engine.worker.update  # noqa: F401
-
-        settle()
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"record": [here()]})
+    def stop(self) -> None:
+        """Stop the machines that were started here."""
+        self._executors.stop_machines()
 
 
 def _age(worker: Worker) -> tuple[int, str]:

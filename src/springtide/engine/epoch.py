@@ -107,7 +107,7 @@ class EpochRunner:
             if not self._prepared:
                 prepare_epoch_session(batch.sparkSession)
                 self._prepared = True
-            frames = EpochFrames(self.bound, self.inputs, batch, self.staff.storage)
+            frames = EpochFrames(self.bound, self.inputs, batch, self.staff)
         with frames:
             if self.head is not None and self.head.epoch == epoch:
                 parent = self._before(self.head)

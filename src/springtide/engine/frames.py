@@ -13,16 +13,17 @@ from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
 from springtide.engine.spark_internals import observed, spark_schema
+from springtide.engine.staff import Staff
 from springtide.engine.worker.rows import ReadBlocks
-from springtide.engine.worker.task import Storage
+from springtide.ids import WorkerId
 
 
 class EpochFrames:
     """Builds DataFrames on demand; rows that several steps read are kept until the epoch ends."""
 
-    def __init__(self, bound: BoundGraph, inputs: Inputs, batch: DataFrame, storage: Storage) -> None:
+    def __init__(self, bound: BoundGraph, inputs: Inputs, batch: DataFrame, staff: Staff) -> None:
         self.bound = bound
-        self.storage = storage
+        self.staff = staff
         self.outputs: dict[str, tuple[BlockRef, ...]] = {}
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
@@ -102,7 +103,8 @@ class EpochFrames:
         if not refs:
             return self._spark.createDataFrame([], spark_schema(schema))
         parts = self._spark.range(0, len(refs), 1, len(refs))
-        return parts.mapInArrow(ReadBlocks(refs, self.storage), spark_schema(schema))
+        placed = self.staff.place(parts, [WorkerId(ref.worker) for ref in refs])
+        return placed.mapInArrow(ReadBlocks(refs, self.staff.storage), spark_schema(schema))
 
     def _keep(self, frame: DataFrame) -> DataFrame:
         kept = frame.persist()

@@ -196,15 +196,17 @@ class Running:
         for call in self.at_end:
             call()
         self.at_end.clear()
-        if self._staff is not None:
-            self._staff.stop()
-            self._staff = None
+        staff, self._staff = self._staff, None
+        if staff is not None:
+            staff.stop()
         if self._claim is not None:
             self._claim.release()
             self._claim = None
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
         if self._owned:
+            if staff is not None:
+                staff.close()
             self._spark.stop()
 
 

@@ -63,7 +63,7 @@ class Placement:
         return compiler.getClassLoader().loadClass("springtide.PlacedRDD").getConstructors()[0]
 
     def place(self, frame: DataFrame, places: Sequence[str]) -> DataFrame:
-        """The same rows; partition i runs on `places[i]`, see `executor_place`."""
+        """The same rows; partition i runs on `places[i]`, all over again if there are fewer; see `executor_place`."""
         jvm = self._gateway.jvm
         names = self._gateway.new_array(jvm.java.lang.String, len(places))
         for number, place in enumerate(places):
@@ -144,5 +144,17 @@ class Executors:
                 worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
             )
 
+    def stop_machines(self) -> None:
+        """Stop the machines that `add_machines` started."""
+        for rpc in self._rpc:
+            rpc.shutdown()
+        self._rpc.clear()
+
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def repartition_checkpoint(spark: SparkSession, checkpoint: str, partitions: int) -> None:
+    """Spark's own way to change a stopped stateful query's number of partitions."""
+    manager: Any = spark._streamingCheckpointManager
+    manager.repartition(checkpoint, partitions, False)

@@ -38,6 +38,9 @@ class Staff(Protocol):
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         """The same rows, partition i on `workers[i]`."""
 
+    def spread(self, frame: DataFrame) -> DataFrame:
+        """The same rows, on workers that are ready for them."""
+
     def job(self) -> AbstractContextManager[None]:
         """Around every job of an epoch."""
 
@@ -51,6 +54,9 @@ class Staff(Protocol):
 
     def stop(self) -> None:
         """Let go what runs beside the epochs."""
+
+    def close(self) -> None:
+        """Spark is about to stop too."""
 
 
 class Alone:
@@ -76,6 +82,9 @@ class Alone:
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         return frame
 
+    def spread(self, frame: DataFrame) -> DataFrame:
+        return frame
+
     @contextmanager
     def job(self) -> Iterator[None]:
         yield
@@ -89,4 +98,7 @@ class Alone:
         return set()
 
     def stop(self) -> None:
+        return None
+
+    def close(self) -> None:
         return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from springtide import faults
 from springtide.blocks.manifest import Manifest
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster, NotEnoughWorkers
@@ -146,6 +147,10 @@ class Workforce:
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         return self.cluster.place(frame, workers)
 
+    def spread(self, frame: DataFrame) -> DataFrame:
+        # A worker that has just come would take seconds for its first task: only those in the plan get any.
+        return self.cluster.place(frame, [w.id for w in self.plan.workers])
+
     @contextmanager
     def job(self) -> Iterator[None]:
         self._context.addJobTag(self._tag)
@@ -172,6 +177,10 @@ class Workforce:
         self._stopped.set()
         self.checkpointer.stop()
         self._watcher.join()
+
+    def close(self) -> None:
+        """Spark is about to stop: so do machines that were started for this app."""
+        self.cluster.stop()
 
     # What people ask for
 
@@ -291,6 +300,7 @@ class Workforce:
             if isinstance(step, Supply) and not self._supplied(migration, step):
                 return
             if isinstance(step, Flip):
+                faults.fire("plan.flip")
                 self._flip(step.moves)
                 migration.flipped += step.moves
                 migration.enter(MOVING)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
+from springtide import faults
 from springtide.blocks.block import PART, BlockRef, format_slices
 from springtide.engine.worker.opening import Opening, Parts
 from springtide.engine.worker.parcel import pack
@@ -46,6 +47,7 @@ class ReadSlices:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         blocks = self.storage.open()
+        faults.fire("copy.read")
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 errand = self.errands[number]
@@ -84,6 +86,7 @@ class WriteParts:
                 in_order([rows for _, rows in came]), operator=run.operator, epoch=run.epoch,
                 instance=InstanceId(partition()), kind=PART, slices=format_slices(slices), durable=False,
             )  # fmt: skip
+            faults.fire("copy.written")
             yield pa.RecordBatch.from_pydict({"record": [json.dumps([name, part.to_json()])]})
 
 
