@@ -13,6 +13,7 @@ from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.rates import constant
 
 EPOCH_ROWS = 150
+KEYS = 40
 DISORDER_S = 3
 WINDOW_S = 5
 START_S = 1_700_000_000.0
@@ -20,13 +21,13 @@ FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options for a JVM that lives for seconds only."""
 
 
-def spec(epochs: int) -> GeneratorSpec:
+def spec(epochs: int, keys: int = KEYS) -> GeneratorSpec:
     """The rows of so many epochs; epoch e holds the rows e * EPOCH_ROWS up to the next."""
     return GeneratorSpec(
         constant(100),
         seed=11,
         limit=epochs * EPOCH_ROWS,
-        keys=40,
+        keys=keys,
         skew=0.8,
         disorder_s=DISORDER_S,
         start_s=START_S,
@@ -34,10 +35,10 @@ def spec(epochs: int) -> GeneratorSpec:
     )
 
 
-def build(root: Path, epochs: int) -> App:
+def build(root: Path, epochs: int, keys: int = KEYS) -> App:
     """The app, with its sinks under `root`. No row is ever late: late= is as long as the disorder."""
     app = App("chaos", slices=16)
-    rows = app.source("rows", sources.Generator(spec(epochs)))
+    rows = app.source("rows", sources.Generator(spec(epochs, keys)))
     keyed = rows.key_by("key")
     counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
     windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 DEADLINE_S = 240.0
 WORKER_POINTS = frozenset({"block.put", "block.written", "publish.part"})
 """Failpoints that a worker fires; all others are the driver's."""
+CLUSTER_POINTS = frozenset({"copy.read", "copy.written", "plan.flip"})
+"""Failpoints that only an app on several workers comes to."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ def manifests(checkpoint: Path) -> list[Manifest]:
 
 def head(checkpoint: Path) -> Manifest | None:
     """The last manifest; reads only."""
-    return (manifests(checkpoint) or [None])[-1]
+    found = manifests(checkpoint)
+    return found[-1] if found else None
 
 
 def manifest_path(checkpoint: Path, epoch: int) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from chaos_app import DISORDER_S, EPOCH_ROWS, START_S, WINDOW_S, spec
+from chaos_app import DISORDER_S, EPOCH_ROWS, KEYS, START_S, WINDOW_S, spec
 
 EPOCH_0 = datetime(1970, 1, 1, tzinfo=UTC)
 SINKS = ("raw", "counts", "finals")
@@ -50,9 +50,9 @@ def _rows(sink: Path) -> list[tuple[Any, ...]]:
     return found
 
 
-def expected(epochs: int) -> Contents:
+def expected(epochs: int, keys: int = KEYS) -> Contents:
     """The oracle: one pass over all rows with dictionaries, and no state, slices or Spark."""
-    rows = spec(epochs).rows(0, epochs * EPOCH_ROWS, START_S).to_pylist()
+    rows = spec(epochs, keys).rows(0, epochs * EPOCH_ROWS, START_S).to_pylist()
     raw = Counter((row["id"] // EPOCH_ROWS, *row.values()) for row in rows)
     return Contents(raw, _counts(rows), _finals(rows, epochs))
 

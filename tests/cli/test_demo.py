@@ -22,7 +22,7 @@ def test_the_demo_ends_by_itself_and_proves_its_count(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     done = subprocess.run(
-        [*COMMAND, "demo", "--rows", "2000"],
+        [*COMMAND, "demo", "--embedded", "--rows", "2000"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(scratch)},
         capture_output=True,

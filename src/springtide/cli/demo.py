@@ -20,6 +20,7 @@ from springtide.cli.live import open_view
 from springtide.cli.options import Traceback
 from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.stopping import wait_or_stop
+from springtide.cli.story import Story
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.sinks import EpochOutput
 from springtide.engine.session import SessionConfig, make_session
@@ -29,6 +30,7 @@ WORDS_PER_ROW = 8
 VOCABULARY = 5_000
 SKEW = 1.1
 TOP = 8
+FEW, MANY = 2, 3
 INTERRUPTED = 130
 
 
@@ -44,18 +46,29 @@ class Counts:
 
 
 def demo(
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="On one worker inside this process: no change, half the time.")
+    ] = False,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Lines of text in all; default rate times seconds.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="With --embedded: lines in all; default rate times seconds.", show_default=False),
     ] = None,
-    rate: Annotated[int, typer.Option(min=1, help="Lines that fall due every second, consumed or not.")] = 3_000,
-    seconds: Annotated[int, typer.Option(min=1, help="For how long lines fall due.")] = 15,
+    rate: Annotated[int, typer.Option(min=1, help="Lines that fall due every second, consumed or not.")] = 2_000,
+    seconds: Annotated[int, typer.Option(min=1, help="With --embedded: for how long lines fall due.")] = 15,
     seed: Annotated[int, typer.Option(help="Another seed is another text.")] = 7,
     traceback: Traceback = False,
 ) -> None:
-    """Count words on an embedded Spark, live; then count again in plain Python, and compare.
+    """Count words on Spark, live, on 2 workers; grow to 3, lose one to SIGKILL, shrink back to 2.
 
-    Needs no files, no network and no cluster, and leaves nothing behind.
+    Then count the same lines again in plain Python, and compare. The workers are real Spark executors, all
+    on this machine. Needs no files, no network and no cluster, and leaves nothing behind.
     """
+    if not embedded:
+        text = sources.generator(
+            rate, seed=seed, words_per_row=WORDS_PER_ROW, keys=VOCABULARY, skew=SKEW, max_rows_per_epoch=4 * rate
+        )
+        _demo_with_workers(text, rate)
+        return
     limit = rows if rows is not None else rate * seconds
     text = sources.generator(
         rate, seed=seed, limit=limit, words_per_row=WORDS_PER_ROW, keys=VOCABULARY, skew=SKEW,
@@ -75,6 +88,43 @@ def demo(
         expected = batch_count(text.spec, limit)
     summarise(terminal, run)
     if not compare(terminal, counts.by_word, expected):
+        raise typer.Exit(1)
+
+
+def _demo_with_workers(text: sources.Generator, rate: int) -> None:
+    terminal = Console()
+    terminal.print(
+        f"Word count over generated lines of {WORDS_PER_ROW} words, {number(rate)} lines a second, "
+        f"on {FEW} workers, then {MANY}, then {FEW}.",
+        highlight=False,
+    )
+    counts, top = Counts(), sinks.Console(TOP, "n", None)
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
+        open_view("word count", terminal, beside=lambda: [_top_words(top)]) as view,
+    ):
+        view.doing(f"starting Spark and {FEW} workers")
+        with without_jvm_warnings():
+            running = word_count(text, counts, top).start(
+                checkpoint=str(Path(place, "checkpoint")), local=str(Path(place, "local")), workers=FEW,
+                on_epoch=view.epoch,
+            )  # fmt: skip
+            start_s = time.monotonic() - began
+            story = Story(running, FEW, MANY, view.doing)
+            story.start()
+            reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
+    if stopped:
+        terminal.print("Stopped before the end; nothing to compare.")
+        raise typer.Exit(INTERRUPTED)
+    lines = sum(r.rows_in for r in reports)
+    with terminal.status("counting the same lines in plain Python"):
+        expected = batch_count(text.spec, lines)
+    summarise(terminal, Run(reports, start_s, stopped))
+    terminal.print(story.table())
+    if story.failure is not None:
+        terminal.print(f"[bold red]The story broke off:[/] {story.failure}")
+    if not compare(terminal, counts.by_word, expected) or story.failure is not None:
         raise typer.Exit(1)
 
 

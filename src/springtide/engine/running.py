@@ -160,6 +160,10 @@ class Running:
         if self.config.until.reached(self.reports):
             self._done.set()
 
+    def finish(self) -> None:
+        """Let whoever waits stop the app after the epoch in flight."""
+        self._done.set()
+
     def wait(self, timeout_s: float | None = None) -> list[EpochReport]:
         """Wait until the app ends by itself, then clean up; raises what made it fail.
 

@@ -1,0 +1,56 @@
+"""A driver process that runs the chaos app on several workers until it is told to stop.
+
+The generator's rows never run out, and each epoch takes the same share of them, so whenever the app
+stops its sinks must hold exactly what so many epochs give.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from chaos_app import FAST_START, KEYS, build
+
+ENDLESS = 100_000
+"""Epochs' worth of rows: more than any test gets to."""
+STOP = "stop"
+"""A file under the root; the app ends after the epoch in flight once it is there."""
+LOOK_S = 0.5
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": FAST_START,
+    "spark.executor.extraJavaOptions": FAST_START,
+}
+
+
+def main() -> int:
+    """Run the app on a cluster in a box; 1 and a message if it fails."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
+    options = parser.parse_args()
+    try:
+        running = build(options.root, ENDLESS, options.keys).start(
+            checkpoint=str(options.root / "checkpoint"),
+            local=str(options.root / "local"),
+            workers=options.workers,
+            replicas=options.replicas,
+            settings=SETTINGS | dict(pair.split("=", 1) for pair in options.conf),
+        )
+        while not (options.root / STOP).exists():
+            try:
+                running.wait(LOOK_S)
+            except TimeoutError:
+                continue
+            raise RuntimeError("the app ended before it was told to")
+        running.stop()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+"""An app on several workers in a process of its own, driven and hurt from outside."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import cluster_app
+from chaos_app import KEYS
+from chaos_kit import head, manifests
+from chaos_oracle import expected, published
+from processes import Process, process
+
+import springtide
+from springtide import faults
+from springtide.blocks.block import checksum, epoch_of, parse_slices
+from springtide.blocks.store import LocalStore
+from springtide.control.address import NotRunning
+from springtide.control.client import ControlClient, NoAnswer
+from springtide.control.controls import DONE, under_way
+from springtide.engine.reports import last_reports
+from springtide.metrics.report import EpochReport
+
+START_S = 120.0
+"""How long a cluster may take to its first epoch."""
+PATIENCE_S = 90.0
+"""How long anything else may take."""
+POLL_S = 0.05
+STEPS = ("count", "windows")
+SLICES = 16
+Found = TypeVar("Found")
+
+
+class Cluster:
+    """One life of a driver; a later one on the same root goes on where it was.
+
+    A failpoint whose marker file is there does not fire: all are disarmed at first, and `arm` takes a
+    marker away. (The action `kill` does not ask for its marker.)
+    """
+
+    def __init__(
+        self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
+        settings: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.root, self.keys = root, keys
+        self.checkpoint, self.local, self.markers = root / "checkpoint", root / "local", root / "markers"
+        self.log = root / "driver.log"
+        self.markers.mkdir(parents=True, exist_ok=True)
+        for failpoint in failpoints:
+            (self.markers / failpoint.partition("=")[0]).touch()
+        (root / cluster_app.STOP).unlink(missing_ok=True)
+        self._before = self.epoch
+        source = Path(springtide.__file__).parents[1]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")]),
+            faults.ENVIRONMENT: ",".join(failpoints),
+            faults.MARKERS: str(self.markers),
+        }
+        command = [
+            sys.executable, cluster_app.__file__, str(root), f"--workers={workers}", f"--replicas={replicas}",
+            f"--keys={keys}", *(f"--conf={setting}" for setting in settings),
+        ]  # fmt: skip
+        with open(self.log, "ab") as log:
+            self._popen = subprocess.Popen(command, env=environment, cwd=root, stdout=log, stderr=log)
+        (self.driver,) = process(self._popen.pid)
+        self._family: dict[int, Process] = {}
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self.client: ControlClient = self.until("a driver that answers", self._find, START_S)
+            self.epochs(2)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _find(self) -> ControlClient | None:
+        try:
+            return ControlClient.find(self.checkpoint)
+        except NotRunning:
+            return None
+
+    def _end(self) -> None:
+        """Leave no process of this driver behind."""
+        self._remember()
+        everybody = list(self._family.values())
+        for one in everybody:
+            one.signal(signal.SIGKILL)
+        self._popen.wait()
+        _wait("the driver's processes to be gone", lambda: not any(p.state for p in everybody), 30.0, lambda: "")
+
+    def _remember(self) -> None:
+        """Executors outlive a driver that is killed: know them before."""
+        self._family |= {p.pid: p for p in self.driver.family()}
+
+    # Looking
+
+    def until(self, what: str, condition: Callable[[], Found | None], within_s: float = PATIENCE_S) -> Found:
+        """Wait for something; fails if it takes too long, or the driver ends meanwhile."""
+
+        def look() -> Found | None:
+            if self._popen.poll() is not None:
+                code = self._popen.returncode
+                raise AssertionError(f"the driver ended with {code}, waiting for {what}:\n{self.said()}")
+            try:
+                return condition()
+            except (NotRunning, NoAnswer):  # Busy or gone: the next look tells which.
+                return None
+
+        return _wait(what, look, within_s, self.story)
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")[-4000:]
+
+    def story(self) -> str:
+        """How the app stands, for a test that failed."""
+        lines = [
+            f"epoch {r.epoch}: plan {r.plan}, {r.retries} retries, {durable_reads([r])} durable reads, "
+            f"{r.phases.total_s:.1f} s"
+            for r in self.reports()[-8:]
+        ]
+        try:
+            lines += [f"migration {self.client.migration()}", f"workers {self.client.workers()}"]
+        except Exception as error:
+            lines.append(f"{type(error).__name__}: {error}")
+        return "\n".join([*lines, self.said()])
+
+    @property
+    def epoch(self) -> int:
+        """The last epoch that is reported; -1 if there is none."""
+        last = last_reports(LocalStore(self.checkpoint), 1)
+        return last[-1].epoch if last else -1
+
+    def reports(self, after: int = -1) -> list[EpochReport]:
+        """The reports of the epochs after one."""
+        return [r for r in last_reports(LocalStore(self.checkpoint), ENOUGH) if r.epoch > after]
+
+    def workers(self) -> list[str]:
+        """The workers of the plan in force, as they came."""
+        return [w["id"] for w in self.client.plan()["workers"]]
+
+    def ready(self) -> list[str]:
+        return [w["id"] for w in self.client.workers() if w["state"] == "ready"]
+
+    def owners(self) -> dict[str, dict[str, frozenset[int]]]:
+        """By step and worker: the slices it owns."""
+        steps = self.client.plan()["operators"]
+        return {step: {w: frozenset(parse_slices(s)) for w, s in steps[step]["owners"].items()} for step in steps}
+
+    def standby(self, worker: str) -> frozenset[int]:
+        """The slices of the first step that a worker stands by for."""
+        return frozenset(parse_slices(self.client.plan()["operators"][STEPS[0]]["replicas"].get(worker, "")))
+
+    def executor(self, worker: str) -> Process:
+        return self.driver.executors()[worker]
+
+    def fired(self, point: str) -> bool:
+        return (self.markers / point).exists()
+
+    # Waiting
+
+    def epochs(self, count: int, within_s: float = PATIENCE_S) -> None:
+        """Wait for so many more epochs."""
+        last = max(self.epoch, self._before) + count
+        self.until(f"epoch {last}", lambda: self.epoch >= last, within_s)
+
+    def mid_epoch(self) -> int:
+        """Wait until an epoch has just begun, and return its number."""
+        begins = self.epoch + 2
+        self.until(f"epoch {begins} to begin", (self.checkpoint / "spark" / "offsets" / str(begins)).exists)
+        return begins
+
+    def backed_up(self) -> None:
+        """Wait until every worker stands by with copies of others' state."""
+        everybody = self.workers()
+        self.until("copies on every worker", lambda: all(any(self.local.glob(f"{w}/*.part.*")) for w in everybody))
+        self.epochs(3)
+
+    def settled(self, workers: int, within_s: float = 2 * PATIENCE_S) -> None:
+        """Wait until so many workers are ready and nothing moves."""
+        self.until(
+            f"{workers} ready workers and no migration",
+            lambda: len(self.ready()) == len(self.workers()) == workers and not under_way(self.client.migration()),
+            within_s,
+        )
+
+    def migrated(self) -> dict[str, Any]:
+        """Wait until the migration under way ends."""
+        self.until("the migration to end", lambda: not under_way(self.client.migration()), 2 * PATIENCE_S)
+        found = self.client.migration()
+        assert found is not None
+        return found
+
+    # Hurting
+
+    def arm(self, point: str) -> None:
+        """From now on the failpoint fires, once."""
+        (self.markers / point).unlink()
+
+    def kill(self, *workers: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
+        """End workers at once, and wait until the plan does without them."""
+        victims = [self.executor(w) for w in workers]
+        for victim in victims:
+            victim.signal(with_signal)
+        self.gone(*workers)
+        assert not any(victim.state for victim in victims)
+
+    def gone(self, *workers: str) -> None:
+        self.until(f"a plan without workers {workers}", lambda: not set(workers) & set(self.workers()))
+
+    def wipe(self, worker: str) -> set[str]:
+        """Remove a worker's directory; returns the names of the blocks that were in it."""
+        away = self.root / f"wiped-{worker}-{time.monotonic_ns()}"
+        (self.local / worker).rename(away)  # In one go: the worker may be writing into it.
+        names = {path.name for path in away.glob("*.arrow")}
+        shutil.rmtree(away)
+        return names
+
+    # Ending
+
+    def finish(self) -> None:
+        """Tell the app to stop, and compare what it has published with the oracle."""
+        (self.root / cluster_app.STOP).touch()
+        self._remember()
+        code = self._popen.wait(PATIENCE_S)
+        assert code == 0, f"code {code}:\n{self.said()}"
+        self.check()
+
+    def ended(self, within_s: float = PATIENCE_S) -> int | None:
+        """Wait until the driver ends by itself; returns its code, or None if it goes on."""
+        self._remember()
+        try:
+            return self._popen.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def check(self) -> None:
+        """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing."""
+        last = head(self.checkpoint)
+        assert last is not None
+        oracle, found = expected(last.epoch + 1, self.keys), published(self.root)
+        assert not found.beyond(oracle)
+        assert not oracle.beyond(found)
+        for manifest in manifests(self.checkpoint):
+            runs = [run for state in manifest.operators.values() for run in state.runs]
+            for ref in [*runs, *(ref for refs in manifest.outputs.values() for ref in refs)]:
+                data = (self.checkpoint / ref.path).read_bytes()
+                assert (len(data), checksum(data)) == (ref.size_bytes, ref.crc32), ref
+
+    def orphans(self) -> set[str]:
+        """Durable blocks of committed epochs that no manifest names, of epochs whose manifests are all there."""
+        known = manifests(self.checkpoint)
+        named = set().union(*(m.blocks() for m in known))
+        epochs = {m.epoch for m in known}
+        return {n for n in LocalStore(self.checkpoint).list("blocks") if epoch_of(n) in epochs and n not in named}
+
+
+ENOUGH = 10_000
+
+
+def durable_reads(reports: Sequence[EpochReport]) -> int:
+    """How many blocks of state came from the durable store."""
+    return sum(operator.durable_reads for report in reports for operator in report.operators)
+
+
+def one_owner(cluster: Cluster) -> bool:
+    """Has every slice of every step exactly one owner?"""
+    shares = cluster.owners()
+    return all(sorted(s for owned in shares[step].values() for s in owned) == list(range(SLICES)) for step in STEPS)
+
+
+def succeeded(migration: dict[str, Any]) -> bool:
+    return bool(migration["state"] == DONE)
+
+
+def _wait(what: str, condition: Callable[[], Found | None], within_s: float, story: Callable[[], str]) -> Found:
+    deadline = time.monotonic() + within_s
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {within_s:.0f} s for {what}:\n{story()}")
+        time.sleep(POLL_S)
+    return found

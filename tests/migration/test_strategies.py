@@ -1,0 +1,97 @@
+"""Strategies: whatever the steps are, the state is there before its owner is, and nothing moves twice."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.ids import SliceId, WorkerId
+from springtide.migration.step import Flip, Hold, Options, Step, Supply
+from springtide.migration.strategies import DEFAULT, STRATEGIES
+from springtide.plan.moves import BadMoves, Move, moves
+
+WORKERS = tuple(map(WorkerId, "abcd"))
+NAMES = sorted(STRATEGIES)
+
+few = settings(max_examples=40, deadline=None)
+owners = st.lists(st.tuples(st.sampled_from(WORKERS), st.sampled_from(WORKERS)), max_size=16)
+heats = st.dictionaries(st.integers(0, 15).map(SliceId), st.floats(0, 1e6))
+options = st.builds(Options, st.integers(1, 6), heats, st.floats(0, 100))
+
+
+def going(pairs: Sequence[tuple[WorkerId, WorkerId]]) -> tuple[Move, ...]:
+    """The moves of two operators, one of them the other way round."""
+    before, after = [p[0] for p in pairs], [p[1] for p in pairs]
+    return (*moves("x", before, after), *moves("y", after, before))
+
+
+def flips(steps: Sequence[Step]) -> list[tuple[Move, ...]]:
+    return [step.moves for step in steps if isinstance(step, Flip)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@few
+@given(pairs=owners, told=options)
+def test_every_move_is_supplied_before_it_is_flipped_and_flipped_once(
+    name: str, pairs: list[tuple[WorkerId, WorkerId]], told: Options
+) -> None:
+    wanted = going(pairs)
+    supplied: set[Move] = set()
+    flipped: Counter[Move] = Counter()
+    for step in STRATEGIES[name](wanted, told):
+        if isinstance(step, Supply):
+            supplied.update(step.moves)
+        elif isinstance(step, Flip):
+            assert set(step.moves) <= supplied, "its target stands by"
+            flipped.update(step.moves)
+        else:
+            assert set(step.moves) <= set(flipped), "only what has moved is held"
+    assert flipped == Counter(wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_moves_are_no_moves(name: str) -> None:
+    assert all(step.moves == () for step in STRATEGIES[name]((), Options()))
+
+
+@few
+@given(pairs=owners, told=options)
+def test_progressive_flips_no_more_than_it_is_told_and_the_hottest_first(
+    pairs: list[tuple[WorkerId, WorkerId]], told: Options
+) -> None:
+    batches = flips(STRATEGIES["progressive"](going(pairs), told))
+    assert all(1 <= len(batch) <= told.slices_an_epoch for batch in batches)
+    assert all(len(batch) == told.slices_an_epoch for batch in batches[:-1]), "and no fewer than it may"
+    if told.heat:
+        warmth = [told.heat.get(move.slice, 0.0) for batch in batches for move in batch]
+        assert warmth == sorted(warmth, reverse=True)
+
+
+def test_progressive_supplies_all_before_the_first_flip() -> None:
+    """A target that has begun to stand by gets backups; beginning late would mean one checkpoint more."""
+    wanted = moves("x", WORKERS[:1] * 6, WORKERS[1:2] * 6)
+    first, *rest = STRATEGIES["progressive"](wanted, Options(slices_an_epoch=2))
+    assert first == Supply(wanted)
+    assert [type(step) for step in rest] == [Flip] * 3
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_progressive_refuses_steps_of_no_size(k: int) -> None:
+    with pytest.raises(BadMoves, match="at least 1"):
+        STRATEGIES["progressive"]((), Options(slices_an_epoch=k))
+
+
+def test_handover_flips_all_at_once() -> None:
+    wanted = moves("x", WORKERS, WORKERS[::-1])
+    assert STRATEGIES["handover"](wanted, Options(slices_an_epoch=1)) == (Supply(wanted), Flip(wanted))
+
+
+def test_lazy_keeps_the_way_back_open_for_as_long_as_it_is_told() -> None:
+    wanted = moves("x", WORKERS, WORKERS[::-1])
+    assert STRATEGIES["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), Hold(wanted, 2.5))
+
+
+def test_the_default_is_a_strategy() -> None:
+    assert DEFAULT in STRATEGIES
