@@ -145,7 +145,7 @@ class Model:
         if self.head is None or self.served is None:
             return ()
         before = {SliceId(s): w for s, w in enumerate(self.served.operators[STEP].owners)}
-        return self.standbys.takeovers(STEP, self.share, before, self.head.epoch)
+        return self.standbys.takeovers(STEP, self.share, before, self.head.epoch, self.head.operators[STEP])
 
     def truth(self, slice_id: SliceId) -> Epochs:
         """The epochs that had rows for a slice."""
@@ -272,7 +272,7 @@ class Model:
             owners = [worker if s in ready else owner for s, owner in enumerate(self.share.owners)]
             share = assign(owners, [()] * SLICES, self.plan.workers)
             before = dict.fromkeys(ready, WorkerId("somebody"))
-            found = self.standbys.takeovers(STEP, share, before, self.head.epoch)
+            found = self.standbys.takeovers(STEP, share, before, self.head.epoch, self.head.operators[STEP])
             assert sorted(s for b in found for s in b.slices) == sorted(ready)
             for takeover in found:
                 self.check(takeover)

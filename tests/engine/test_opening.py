@@ -236,6 +236,24 @@ def test_a_backup_that_is_damaged_or_gone_makes_its_slices_missing(place: Place,
     assert caught.value.slices == some(2, 3)
 
 
+@pytest.mark.parametrize("harm", [None, Place.damage, Place.remove])
+def test_rows_that_nobody_has_seen_yet_are_read_from_the_durable_store(place: Place, harm: object) -> None:
+    pending = place.run(EVERY)
+    if callable(harm):
+        harm(place, pending)
+    stalled = Behind(HERE, some(1, 2), (), ((Moment(), pending),), owed=True)
+    ((_, (rows,)),) = place.opening().missed(stalled, some(2, 3))
+    assert rows.column("k.k").to_pylist() == keys_of(some(2))
+
+
+def test_rows_of_stalled_slices_are_set_apart(place: Place) -> None:
+    tables = [state(some(0, 1)), state(some(1, 2))]
+    now, later = place.opening().parted(tables, some(1, 5))
+    assert [t.column("k.k").to_pylist() for t in now] == [keys_of(some(0)), keys_of(some(2))]
+    assert [t.column("k.k").to_pylist() for t in later] == [keys_of(some(1))] * 2
+    assert place.opening().parted(tables, frozenset()) == (tables, [])
+
+
 def test_parts_and_backups_are_not_in_the_durable_store(place: Place) -> None:
     run, part, backup = place.run(), place.part(EVERY), place.backup(EVERY)
     names = place.durable.list("blocks")

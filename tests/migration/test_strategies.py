@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springtide.ids import SliceId, WorkerId
-from springtide.migration.step import Flip, Hold, Options, Step, Supply
+from springtide.migration.step import Flip, Hold, Options, Stall, Step, Supply
 from springtide.migration.strategies import DEFAULT, STRATEGIES
 from springtide.plan.moves import BadMoves, Move, moves
 
@@ -38,17 +38,23 @@ def test_every_move_is_supplied_before_it_is_flipped_and_flipped_once(
     name: str, pairs: list[tuple[WorkerId, WorkerId]], told: Options
 ) -> None:
     wanted = going(pairs)
+    stalled: set[Move] = set()
     supplied: set[Move] = set()
     flipped: Counter[Move] = Counter()
     for step in STRATEGIES[name](wanted, told):
-        if isinstance(step, Supply):
+        if isinstance(step, Stall):
+            assert not set(step.moves) & set(flipped), "what has moved goes on"
+            stalled.update(step.moves)
+        elif isinstance(step, Supply):
             supplied.update(step.moves)
         elif isinstance(step, Flip):
             assert set(step.moves) <= supplied, "its target stands by"
             flipped.update(step.moves)
         else:
+            assert isinstance(step, Hold)
             assert set(step.moves) <= set(flipped), "only what has moved is held"
     assert flipped == Counter(wanted)
+    assert stalled <= set(flipped), "nothing stays stalled"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,6 +97,11 @@ def test_handover_flips_all_at_once() -> None:
 def test_lazy_keeps_the_way_back_open_for_as_long_as_it_is_told() -> None:
     wanted = moves("x", WORKERS, WORKERS[::-1])
     assert STRATEGIES["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), Hold(wanted, 2.5))
+
+
+def test_partial_pause_stalls_what_moves_and_nothing_else_before_it_is_supplied() -> None:
+    wanted = moves("x", WORKERS, (*WORKERS[:2], *WORKERS[:1:-1]))
+    assert STRATEGIES["partial_pause"](wanted, Options()) == (Stall(wanted), Supply(wanted), Flip(wanted))
 
 
 def test_the_default_is_a_strategy() -> None:

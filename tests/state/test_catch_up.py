@@ -22,7 +22,7 @@ from springtide.state.layout import STATE as STATE_PREFIX
 from springtide.state.logic import Logic, Moment
 from springtide.state.reduce import PerKey, ReduceLogic
 from springtide.state.run import Run, merge
-from springtide.state.update import Missed, Updated, catch_up, update
+from springtide.state.update import CaughtUp, Missed, Updated, catch_up, update
 from springtide.state.window import Window
 
 SLICES = 4
@@ -108,16 +108,32 @@ def check(history: History, behind: Mapping[int, frozenset[SliceId]]) -> Updated
 
     current = everything.difference(*behind.values())
     older = [(history.chain(c, slices), history.missed(c, slices)) for c, slices in behind.items() if slices]
-    loose = [catch_up(logic, chain, missed) for chain, missed in older]
+    caught = [catch_up(logic, chain, missed) for chain, missed in older]
+    loose = [found.run for found in caught if found.run is not None]
     chain = Chain(
         [*history.chain(last, current).runs, *(run for old, _ in older for run in old.runs)], logic.layout
     )
-    caught_up = update(logic, chain, rows, moment, loose=[run for run in loose if run is not None])
+    caught_up = update(logic, chain, rows, moment, loose=loose)
 
     assert contents(chain, caught_up) == contents(direct_chain, direct)
     assert multiset(caught_up.output.to_pylist()) == multiset(direct.output.to_pylist())
     assert (caught_up.keys_added, caught_up.keys_removed) == (direct.keys_added, direct.keys_removed)
+    for (c, slices), found in zip(((c, s) for c, s in behind.items() if s), caught, strict=True):
+        check_missed(history, c, slices, found)
     return caught_up
+
+
+def check_missed(history: History, epochs: int, slices: frozenset[SliceId], found: CaughtUp) -> None:
+    """The output and the balance of each missed epoch are those it had when it was not missed."""
+    last = len(history.moments) - 1
+    direct = [
+        update(history.farm.logic, history.chain(e, slices), history.rows(e, slices), history.moments[e])
+        for e in range(epochs, last)
+    ]
+    outputs = [multiset(one.output.to_pylist()) for one in direct]
+    assert [multiset(output.to_pylist()) for output in found.output] == outputs
+    assert found.keys_added == sum(one.keys_added for one in direct)
+    assert found.keys_removed == sum(one.keys_removed for one in direct)
 
 
 times = st.one_of(st.none(), st.integers(-12, 12))
@@ -167,7 +183,7 @@ def test_what_was_caught_up_is_stored_even_if_the_last_epoch_has_no_rows(name: s
 def test_missed_epochs_without_rows_leave_nothing_to_catch_up(name: str) -> None:
     history = some(name, [("a", 1, 1)], [], [], [("a", 2, 1), ("b", 2, 1)])
     chain = history.chain(1, ALL)
-    assert catch_up(history.farm.logic, chain, history.missed(1, ALL)) is None
+    assert catch_up(history.farm.logic, chain, history.missed(1, ALL)).run is None
     check(history, {1: ALL})
 
 

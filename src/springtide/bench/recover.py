@@ -32,7 +32,7 @@ class RecoverBench:
             "durable_reads": sum(o.durable_reads for r in after for o in r.operators),
             "lost": track.lost,
             "duplicated": track.duplicated,
-            "median_epoch_s": rounded(track.calm_gap_s),
+            "median_epoch_s": rounded(track.calm_epoch_s),
             "workers": self.workers,
             "killed": self.kill,
             "keys": self.keys,

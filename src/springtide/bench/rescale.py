@@ -50,7 +50,8 @@ class RescaleBench:
             "worst_epoch_while_starting_over_median": rounded(starting),
             "lost": track.lost,
             "duplicated": track.duplicated,
-            "median_epoch_s": rounded(gap),
+            "median_epoch_s": rounded(track.calm_epoch_s),
+            "median_gap_s": rounded(gap),
             "keys": self.keys,
             "moved_slices": sum(s.moved for s in track.spans),
         }
@@ -66,7 +67,7 @@ class RescaleBench:
 def worst_over_median(track: Track, after: float, until: float) -> float:
     """The longest epoch of a span, in medians of the calm ones."""
     found = [r.phases.total_s for r in track.epochs(after, until)]
-    return max(found, default=track.calm_gap_s) / track.calm_gap_s
+    return max(found, default=track.calm_epoch_s) / track.calm_epoch_s
 
 
 def draw(axes: Any, track: Track) -> None:

@@ -45,7 +45,7 @@ class RescaleGrowthBench:
         }
         copied = {keys: sum(s.bytes for s in track.spans) / 1e6 for keys, track in tracks.items()}
         rows = [
-            [f"{keys:,}", f"{track.calm_gap_s:.2f}", f"{worst[keys]:.2f}", f"{copied[keys]:.1f}"]
+            [f"{keys:,}", f"{track.calm_epoch_s:.2f}", f"{worst[keys]:.2f}", f"{copied[keys]:.1f}"]
             for keys, track in tracks.items()
         ]
 

@@ -91,8 +91,15 @@ class Track:
         return [r for r in self.reports if not any(a < r.ended_at and r.ended_at - 2 < b for a, b in busy)]
 
     @property
-    def calm_gap_s(self) -> float:
+    def calm_epoch_s(self) -> float:
+        """The usual time of an epoch."""
         return median(r.phases.total_s for r in self.calm())
+
+    @property
+    def calm_gap_s(self) -> float:
+        """The usual time between the ends of two epochs."""
+        calm = {r.epoch: r.ended_at for r in self.calm()}
+        return median(calm[e] - calm[e - 1] for e in calm if e - 1 in calm)
 
 
 @dataclass
@@ -122,16 +129,16 @@ class Trial:
 
 def run_trial(trial: Trial) -> Track:
     """Run a trial in this process."""
-    spark = _session(trial.workers)
+    spark = cluster_session(trial.workers)
     _fill(spark, trial)
     counts = LastCounts()
     running = _start(spark, trial, Load(trial.rows, trial.keys), counts)
     spans = []
     try:
-        _wait_epochs(running, trial.calm)
+        wait_for_epochs(running, trial.calm)
         for change in trial.changes:
             spans.append(_kill(running, change) if isinstance(change, Kill) else _scale(running, change))
-            _wait_epochs(running, trial.calm)
+            wait_for_epochs(running, trial.calm)
         checkpoints = tuple(running.workforce.checkpointer.done)
     finally:
         reports = running.stop()
@@ -142,7 +149,8 @@ def run_trial(trial: Trial) -> Track:
 
 
 @cache
-def _session(workers: int) -> SparkSession:
+def cluster_session(workers: int) -> SparkSession:
+    """The Spark of this process, with so many workers."""
     return make_session("bench", SessionConfig(box(workers), clustered=True))
 
 
@@ -163,12 +171,14 @@ def _fill(spark: SparkSession, trial: Trial) -> None:
     _start(spark, trial, Load(rows, trial.keys, in_turn=True), sinks.noop(), f"epochs={epochs}").wait(LIMIT_S)
 
 
-def _wait_epochs(running: Running, epochs: int) -> None:
+def wait_for_epochs(running: Running, epochs: int) -> None:
+    """Wait for so many more epochs."""
     goal = len(running.reports) + epochs
-    _wait(running, lambda: len(running.reports) >= goal)
+    wait_for(running, lambda: len(running.reports) >= goal)
 
 
-def _wait(running: Running, condition: Callable[[], bool]) -> None:
+def wait_for(running: Running, condition: Callable[[], bool]) -> None:
+    """Wait for a condition, as long as the app runs."""
     deadline = time.monotonic() + LIMIT_S
     while not condition():
         if not running.query.isActive:
@@ -181,7 +191,7 @@ def _wait(running: Running, condition: Callable[[], bool]) -> None:
 def _scale(running: Running, change: Scale) -> Span:
     asked = time.time()
     migration = running.scale(change.workers, change.strategy)
-    _wait(running, lambda: not migration.under_way)
+    wait_for(running, lambda: not migration.under_way)
     if migration.state != "done":
         raise RuntimeError(f"the migration {migration.state}: {migration.message}")
     began, ended = migration.phases.get("copying", asked), migration.ended_at or time.time()
@@ -197,9 +207,9 @@ def _kill(running: Running, change: Kill) -> Span:
     asked = time.time()
     for victim in victims:
         os.kill(processes[victim], signal.SIGKILL)
-    _wait(running, lambda: running.workforce.plan.worker(victims[0]) is None)
+    wait_for(running, lambda: running.workforce.plan.worker(victims[0]) is None)
     version = running.workforce.plan.version
-    _wait(running, lambda: running.reports[-1].plan >= version)
+    wait_for(running, lambda: running.reports[-1].plan >= version)
     ended = next(r.ended_at for r in running.reports if r.plan >= version)
     return Span(change, asked, asked, ended)
 

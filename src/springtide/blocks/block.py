@@ -15,6 +15,8 @@ RUN = "run"
 OUTPUT = "output"
 PART = "part"
 """Some slices of a run, copied to a worker that stands by."""
+PENDING = "pending"
+"""An epoch's rows for slices that were stalled; they have not been processed."""
 BACKUP = "backup"
 """An epoch's rows for some slices, kept by a worker that stands by."""
 DIRECTORY = "blocks"
@@ -70,7 +72,7 @@ def block_name(operator: str, epoch: Epoch, instance: InstanceId, kind: str) -> 
     return f"{operator}.{epoch:09d}.{instance}.{kind}.{uuid.uuid4().hex}.arrow"
 
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+\.(\d{9,})\.\d+\.(?:run|output|part|backup)\.[0-9a-f]{32}\.arrow")
+_NAME = re.compile(r"[A-Za-z0-9_-]+\.(\d{9,})\.\d+\.(?:run|output|pending|part|backup)\.[0-9a-f]{32}\.arrow")
 
 
 def epoch_of(name: str) -> Epoch | None:

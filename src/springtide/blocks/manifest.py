@@ -10,11 +10,36 @@ from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
 from springtide.ids import Epoch, PlanVersion, SliceId
 
-FORMAT = 1
+FORMAT = 2
 
 
 class TornManifest(ValueError):
     """The bytes are not a whole manifest: a write was cut short, or the medium failed."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An epoch that stalled slices have not seen yet: their rows, and where event time stood."""
+
+    epoch: Epoch
+    slices: str
+    watermark_us: int
+    previous_watermark_us: int
+    block: BlockRef | None = None
+    """The rows; None if there were none."""
+
+    def without(self, slices: frozenset[SliceId]) -> "Pending | None":
+        """The same for fewer slices; None if for none."""
+        left = parse_slices(self.slices) - slices
+        return replace(self, slices=format_slices(left)) if left else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "block": None if self.block is None else self.block.to_json()}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Pending":
+        block = fields["block"]
+        return cls(**{**fields, "block": None if block is None else BlockRef.from_json(block)})
 
 
 @dataclass(frozen=True)
@@ -25,6 +50,17 @@ class OperatorState:
     keys: int = 0
     newest_us: int | None = None
     watermark_us: int | None = None
+    pending: tuple[Pending, ...] = ()
+    """Epochs that stalled slices have still to see, oldest first."""
+
+    def owed(self) -> frozenset[SliceId]:
+        """The slices that have epochs still to see."""
+        return frozenset().union(*(parse_slices(p.slices) for p in self.pending))
+
+    def settled(self, slices: frozenset[SliceId]) -> "OperatorState":
+        """The state after some slices have seen all their epochs."""
+        left = (p.without(slices) for p in self.pending)
+        return replace(self, pending=tuple(p for p in left if p is not None))
 
     def replaced(self, gone: Mapping[str, frozenset[SliceId]], new: BlockRef | None) -> "OperatorState":
         """The state after one instance put a new run in place of some slices of its runs."""
@@ -52,11 +88,14 @@ class OperatorState:
             "keys": self.keys,
             "newest_us": self.newest_us,
             "watermark_us": self.watermark_us,
+            "pending": [pending.to_json() for pending in self.pending],
         }
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "OperatorState":
-        return cls(**{**fields, "runs": tuple(BlockRef.from_json(run) for run in fields["runs"])})
+        runs = tuple(BlockRef.from_json(run) for run in fields["runs"])
+        pending = tuple(Pending.from_json(one) for one in fields.get("pending", ()))
+        return cls(**{**fields, "runs": runs, "pending": pending})
 
 
 @dataclass(frozen=True)
@@ -79,8 +118,9 @@ class Manifest:
     def blocks(self) -> set[str]:
         """The names of all blocks it needs."""
         runs = (run.name for state in self.operators.values() for run in state.runs)
+        pending = (p.block.name for state in self.operators.values() for p in state.pending if p.block is not None)
         outputs = (ref.name for refs in self.outputs.values() for ref in refs)
-        return {*runs, *outputs}
+        return {*runs, *pending, *outputs}
 
     @property
     def id(self) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 import typer
 from rich.console import Console
 
+from springtide.bench.compare import CompareBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
@@ -98,6 +99,12 @@ def replication(as_json: Json = False, quick: Quick = False, out: Out = HERE) ->
     """The throughput with one and two replicas of each slice against that with none."""
     bench = ReplicationBench(20_000, 20_000, rounds=1, epochs=6) if quick else ReplicationBench()
     _publish(bench, out, as_json)
+
+
+@app.command("migrate-compare")
+def migrate_compare(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The live strategies and a stop and start on the same move: latency before, during and after."""
+    _publish(CompareBench(1_000, 5_000, calm=4) if quick else CompareBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

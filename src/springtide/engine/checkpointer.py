@@ -25,6 +25,8 @@ class Checkpoint:
     bytes: int
     state_bytes: int
     seconds: float
+    ended_at: float
+    """Seconds since the Unix epoch."""
 
 
 class Checkpointer:
@@ -93,5 +95,5 @@ class Checkpointer:
             self._standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
         copied = sum(part.size_bytes for _, part in written)
-        self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began))
+        self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began, time.time()))
         return True

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
-from springtide.blocks.manifest import OperatorState
+from springtide.blocks.manifest import OperatorState, Pending
 from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
@@ -80,9 +80,10 @@ def run_keyed(
     share = setting.plan.operators[node.name]
     moment = _moment(state, logic.late_us)
     source = setting.staff.spread(frames.input_of(node.name))
-    behind = setting.staff.takeovers(node.name)
+    behind = setting.staff.takeovers(node.name, state)
     for takeover in behind:
         state = state.rebased(takeover.slices, OperatorState(takeover.chain))
+        state = state.settled(takeover.slices) if takeover.owed else state
     prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment)
     update = Update(
         node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.forget,
@@ -100,7 +101,7 @@ def run_keyed(
     records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting)
     _check(records, node.name, share)
     stats = sum((r.stats for r in records), MapStats())
-    after = _advance(state, records, moment, stats)
+    after = _stalled(_advance(state, records, moment, stats), records, share, moment, setting.epoch)
     output = tuple(r.output for r in records if r.output is not None)
     report = OperatorReport(
         node.name,
@@ -130,6 +131,19 @@ def _check(records: list[CommitRecord], step: str, share: OperatorPlan) -> None:
             missing[worker] = missing.get(worker, frozenset()) | parse_slices(record.missing)
     if astray or missing:
         raise Replan(step, astray, missing)
+
+
+def _stalled(
+    state: OperatorState, records: list[CommitRecord], share: OperatorPlan, moment: Moment, epoch: Epoch
+) -> OperatorState:
+    """The state with this epoch noted as one that stalled slices have still to see."""
+    found = []
+    for record in records:
+        slices = frozenset(share.slices_of(InstanceId(record.instance))) & share.stalled
+        if slices:
+            times = (moment.watermark_us, moment.previous_watermark_us)
+            found.append(Pending(epoch, format_slices(slices), *times, record.pending))
+    return replace(state, pending=(*state.pending, *found))
 
 
 def _kept(records: list[CommitRecord], share: OperatorPlan, moment: Moment) -> Kept:

@@ -51,6 +51,8 @@ class CommitRecord:
     output: BlockRef | None = None
     backup: BlockRef | None = None
     """The epoch's rows of the slices that the worker stands by for."""
+    pending: BlockRef | None = None
+    """The epoch's rows of its stalled slices."""
     keys_added: int = 0
     keys_removed: int = 0
     durable_reads: int = 0
@@ -68,7 +70,7 @@ class CommitRecord:
     @classmethod
     def from_json(cls, text: str) -> "CommitRecord":
         fields: dict[str, Any] = json.loads(text)
-        for name in ("run", "output", "backup"):
+        for name in ("run", "output", "backup", "pending"):
             if fields[name] is not None:
                 fields[name] = BlockRef.from_json(fields[name])
         fields["replaced"] = tuple((name, slices) for name, slices in fields["replaced"])

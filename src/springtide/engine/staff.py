@@ -6,8 +6,8 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from springtide.blocks.manifest import Manifest
-from springtide.engine.standby import Kept
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.standby import Kept, owed
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
@@ -29,7 +29,7 @@ class Staff(Protocol):
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
         """Another plan for the same epoch after an attempt failed; raises the error if that is no help."""
 
-    def takeovers(self, step: str) -> tuple[Behind, ...]:
+    def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
         """How new owners of an operator's slices get to the state they start from."""
 
     def parts(self) -> Mapping[WorkerId, Parts]:
@@ -73,8 +73,8 @@ class Alone:
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
         raise error
 
-    def takeovers(self, step: str) -> tuple[Behind, ...]:
-        return ()
+    def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
+        return owed(state, self.plan.operators[step])
 
     def parts(self) -> Mapping[WorkerId, Parts]:
         return {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from springtide.blocks.block import BlockRef, parse_slices
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, Pending
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.plan.plan import OperatorPlan, Plan
@@ -63,22 +63,30 @@ class Standbys:
     def ready(self, step: str, worker: WorkerId, head: Epoch) -> frozenset[SliceId]:
         """The slices whose state after an epoch the worker could produce by itself."""
         bases = self._bases.get((step, worker), {})
+        unseen = {base: self._states[base][step].owed() for base in set(bases.values())}
         found = set()
         for slice_id, base in bases.items():
+            if slice_id in unseen[base]:
+                continue  # The base lacks epochs that came before it, and their backups may be gone.
             missed = (self._backup(step, worker, Epoch(e)) for e in range(base + 1, head + 1))
             if all(backup is not None and slice_id in backup.slices for backup in missed):
                 found.add(slice_id)
         return frozenset(found)
 
+    def holds(self, step: str, worker: WorkerId, since: Epoch) -> frozenset[SliceId]:
+        """The slices whose state the worker has a copy of, not older than an epoch."""
+        return frozenset(s for s, base in self._bases.get((step, worker), {}).items() if base >= since)
+
     def takeovers(
-        self, step: str, plan: OperatorPlan, before: Mapping[SliceId, WorkerId], head: Epoch
+        self, step: str, plan: OperatorPlan, before: Mapping[SliceId, WorkerId], head: Epoch, state: OperatorState
     ) -> tuple[Behind, ...]:
         """How new owners get to the state after the head epoch, where they stood by for it."""
+        behind_all = state.owed()
         groups: dict[tuple[WorkerId, Epoch], set[SliceId]] = defaultdict(set)
         ready: dict[WorkerId, frozenset[SliceId]] = {}
         for number, owner in enumerate(plan.owners):
             slice_id = SliceId(number)
-            if before.get(slice_id, owner) == owner:
+            if before.get(slice_id, owner) == owner or slice_id in behind_all:
                 continue
             if owner not in ready:
                 ready[owner] = self.ready(step, owner, head)
@@ -88,11 +96,6 @@ class Standbys:
             Behind(worker, frozenset(slices), self._states[base][step].runs, self._missed(step, worker, base, head))
             for (worker, base), slices in groups.items()
         )
-
-    def base_of(self, step: str, behind: Behind) -> OperatorState:
-        """The operator's state that a takeover starts from."""
-        base = self._bases[step, behind.worker][next(iter(behind.slices))]
-        return self._states[base][step]
 
     def copies(self, manifest: Manifest, plan: Plan) -> list[Copy]:
         """What is lacking for everybody who stands by to have this manifest's state as a base."""
@@ -177,15 +180,6 @@ class Standbys:
             states.append(self._copying.operators)
         return {run.name for operators in states for state in operators.values() for run in state.runs}
 
-    def backup_bytes(self) -> int:
-        """What is kept of epochs that no base covers yet."""
-        blocks = (b.block for kept in self._kept.values() for k in kept.values() for b in k.backups.values())
-        return sum(block.size_bytes for block in blocks if block is not None)
-
-    def part_bytes(self) -> int:
-        """The size of all parts."""
-        return sum(part.size_bytes for held in self._parts.values() for parts in held.values() for part in parts)
-
     def _backup(self, step: str, worker: WorkerId, epoch: Epoch) -> Backup | None:
         kept = self._kept.get(epoch, {}).get(step)
         return None if kept is None else kept.backups.get(worker)
@@ -233,3 +227,21 @@ class Standbys:
             for name in [name for name in held if name not in needed]:
                 gone += [part.name for part in held.pop(name)]
         return gone
+
+
+def owed(state: OperatorState, plan: OperatorPlan) -> tuple[Behind, ...]:
+    """Slices that were stalled and are no longer: their owners have to see the epochs they have missed."""
+    groups: dict[tuple[WorkerId, tuple[Pending, ...]], set[SliceId]] = defaultdict(set)
+    for slice_id in state.owed() - plan.stalled:
+        unseen = tuple(p for p in state.pending if slice_id in parse_slices(p.slices))
+        groups[plan.owners[slice_id], unseen].add(slice_id)
+    return tuple(
+        Behind(
+            worker,
+            frozenset(slices),
+            state.runs,
+            tuple((Moment(p.watermark_us, p.previous_watermark_us), p.block) for p in unseen),
+            owed=True,
+        )
+        for (worker, unseen), slices in groups.items()
+    )

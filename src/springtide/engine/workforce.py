@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide import faults
-from springtide.blocks.manifest import Manifest
+from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.copying import Copying
 from springtide.engine.keyed import Replan
-from springtide.engine.standby import Kept, Standbys
+from springtide.engine.standby import Kept, Standbys, owed
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
-from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import CANCELLED, DONE, FAILED, MOVING, Migration
-from springtide.migration.step import Flip, Hold, Options, Supply
+from springtide.migration.step import Flip, Hold, Options, Stall, Supply
 from springtide.migration.strategies import DEFAULT, STRATEGIES
 from springtide.plan.moves import Move, moves
 from springtide.plan.plan import Plan, assign
@@ -70,7 +70,7 @@ class Workforce:
         self.storage, self.config = storage, config
         self.cluster = Cluster(spark, config.zones)
         self.standbys = Standbys()
-        self.wanted = config.workers
+        self.wanted = self._wanted_before = config.workers
         self.migration: Migration | None = None
         self._tag = f"springtide-{app}"
         self._context = spark.sparkContext
@@ -81,6 +81,8 @@ class Workforce:
         self._durable = True
         self._attempts = self._jobs = self._migrations = 0
         self._leaving: set[WorkerId] = set()
+        self._stalled_at = Epoch(0)
+        """The last epoch that stalled slices have seen."""
         self._stopped = threading.Event()
         workers = self.cluster.wait_for(config.workers, config.start_s)[: config.workers]
         self.cluster.warm_up([w.id for w in workers])
@@ -107,7 +109,7 @@ class Workforce:
             self._head = head
             self._attempts = 0
             self._durable = self._served is None
-            if not self._recover() and self.migration is not None and self.migration.begun:
+            if not self._recover() and head is not None and self.migration is not None and self.migration.begun:
                 self._advance(self.migration)
             if self.migration is None or not self.migration.under_way:
                 self._settle()
@@ -133,12 +135,14 @@ class Workforce:
                 self._durable = True
             return self.plan
 
-    def takeovers(self, step: str) -> tuple[Behind, ...]:
+    def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
         with self._lock:
+            share = self.plan.operators[step]
+            stalled = owed(state, share)
             if self._served is None or self._head is None:
-                return ()
+                return stalled
             before = {SliceId(s): w for s, w in enumerate(self._served.operators[step].owners)}
-            return self.standbys.takeovers(step, self.plan.operators[step], before, self._head.epoch)
+            return (*self.standbys.takeovers(step, share, before, self._head.epoch, state), *stalled)
 
     def parts(self) -> Mapping[WorkerId, Parts]:
         with self._lock:
@@ -191,7 +195,7 @@ class Workforce:
             if not 1 <= workers <= self.plan.slices:
                 raise Refused(f"expected 1 to {self.plan.slices} workers (one slice each), got {workers}")
             migration = self._request(strategy, f"from {now} to {workers} workers")
-            self.wanted = workers
+            self._wanted_before, self.wanted = self.wanted, workers
             if workers == now:
                 migration.end(DONE, "nothing to do")
             elif workers < now:
@@ -262,6 +266,8 @@ class Workforce:
             with self._lock:
                 if migration.under_way and not migration.cancelling:
                     self._begin_joining(migration, [w for w in new if w.id in warm], options)
+                else:
+                    self.cluster.dismiss(w.id for w in new[max(0, self.wanted - len(self._staying())) :])
         except NotEnoughWorkers as error:
             with self._lock:
                 self.wanted = len(self._staying())
@@ -297,6 +303,8 @@ class Workforce:
     def _advance(self, migration: Migration) -> None:
         """Take the steps that can be taken at this boundary."""
         while (step := migration.step) is not None:
+            if isinstance(step, Stall):
+                self._stall(step.moves)
             if isinstance(step, Supply) and not self._supplied(migration, step):
                 return
             if isinstance(step, Flip):
@@ -321,24 +329,37 @@ class Workforce:
                 there = replicas[move.operator][move.slice]
                 if move.target not in there:
                     replicas[move.operator][move.slice] = (*there, move.target)
-            self._change(self._owners(), replicas)
+            self._change(self._owners(), replicas, keep_stalled=True)
             migration.entered = True
             migration.phases["deadline"] = time.time() + self.config.ready_s
-        assert self._head is not None or not step.moves
         wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
         for move in step.moves:
             wanted.setdefault((move.operator, move.target), set()).add(move.slice)
         if self._head is not None and all(
-            slices <= self.standbys.ready(operator, target, self._head.epoch)
-            for (operator, target), slices in wanted.items()
+            slices <= self._able(operator, target, self._head.epoch) for (operator, target), slices in wanted.items()
         ):
-            migration.bytes = self.standbys.part_bytes()
+            migration.bytes = sum(c.bytes for c in self.checkpointer.done if c.ended_at >= migration.began_at)
             return True
         if time.time() > migration.phases["deadline"]:
             self._call_off(migration, f"the targets were not ready in {self.config.ready_s:.0f} s", FAILED)
         else:
             self.checkpointer.hurry()
         return False
+
+    def _stall(self, some: Sequence[Move]) -> None:
+        """The rows of moving slices are kept for later, until their new owner serves."""
+        stalled: dict[str, frozenset[SliceId]] = {}
+        for move in some:
+            stalled[move.operator] = stalled.get(move.operator, frozenset()) | {move.slice}
+        assert self._head is not None, "steps are taken between epochs"
+        self._stalled_at = self._head.epoch
+        self.plan = self.plan.next(self._owners(), self._replicas(), stalled=stalled)
+
+    def _able(self, operator: str, target: WorkerId, head: Epoch) -> frozenset[SliceId]:
+        """The slices that a target could own from the next epoch on; of stalled ones, it needs a copy alone."""
+        if self.plan.operators[operator].stalled:
+            return self.standbys.holds(operator, target, self._stalled_at)
+        return self.standbys.ready(operator, target, head)
 
     def _flip(self, some: Sequence[Move]) -> None:
         owners, replicas = self._owners(), self._replicas()
@@ -362,13 +383,17 @@ class Workforce:
         """Nothing more moves; what has moved goes back, if the way is open."""
         migration.message = why
         if migration.joining or migration.leaving:
-            self.wanted = len(self._staying()) - len(migration.joining) + len(migration.leaving)
+            self.wanted = len(self._staying()) - len(migration.joining)
+        elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
+            self.wanted = self._wanted_before
+            self.cluster.ask(self.wanted)
         if migration.flipped:
             back = [Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped]
             migration.cancelling, migration.at, migration.entered = True, 0, False
             migration.steps = (Supply(tuple(back)), Flip(tuple(back)))
             return
         self._leaving |= migration.joining
+        self._change(self._owners(), self._replicas())
         migration.end(state, why)
 
     # Losses
@@ -390,7 +415,6 @@ class Workforce:
         self._leaving -= lost
         if self.migration is not None and self.migration.under_way and self.migration.begun:
             self.migration.end(FAILED, f"worker {', '.join(sorted(lost))} was lost")
-            self._leaving |= self.migration.leaving - lost
         ids = {w.id for w in survivors}
         owners, replicas = self._owners(), self._replicas()
         ready = self._ready(ids)
@@ -417,10 +441,11 @@ class Workforce:
         """Runs beside the epochs: a lost worker ends the job that waits for it; a new one is taken on."""
         while not self._stopped.wait(WATCH_S):
             try:
-                lost = {w.id for w in self.plan.workers} - self.cluster.alive()
-                if lost and self._jobs:
-                    self._context.cancelJobsWithTag(self._tag)
-                elif not lost:
+                with self._lock:  # Else the plan may change between the two looks, and a sound job is cancelled.
+                    lost = {w.id for w in self.plan.workers} - self.cluster.alive()
+                    if lost and self._jobs:
+                        self._context.cancelJobsWithTag(self._tag)
+                if not lost:
                     self._heal()
             except Exception:
                 if not self._stopped.is_set():
@@ -466,9 +491,16 @@ class Workforce:
         return {step: self._ring_replicas(share.owners) for step, share in self.plan.operators.items()}
 
     def _change(
-        self, owners: Mapping[str, Sequence[WorkerId]], replicas: Replicas, workers: tuple[Worker, ...] | None = None
+        self,
+        owners: Mapping[str, Sequence[WorkerId]],
+        replicas: Replicas,
+        workers: tuple[Worker, ...] | None = None,
+        *,
+        keep_stalled: bool = False,
     ) -> None:
-        changed = self.plan.next(owners, replicas, workers)
+        """Another plan, unless it is the same; stalled slices are let go unless it says so."""
+        stalled = {step: share.stalled for step, share in self.plan.operators.items()} if keep_stalled else None
+        changed = self.plan.next(owners, replicas, workers, stalled)
         if (changed.workers, changed.operators) != (self.plan.workers, self.plan.operators):
             self.plan = changed
 

@@ -8,6 +8,13 @@ from springtide.plan.moves import Move
 
 
 @dataclass(frozen=True)
+class Stall:
+    """From the next epoch until they flip, the rows of these slices are kept for later."""
+
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True)
 class Supply:
     """The targets begin to stand by for the moving slices; over when all of them could take over."""
 
@@ -29,7 +36,7 @@ class Hold:
     seconds: float
 
 
-Step = Supply | Flip | Hold
+Step = Stall | Supply | Flip | Hold
 
 
 @dataclass(frozen=True)

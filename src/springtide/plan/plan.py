@@ -19,6 +19,8 @@ class OperatorPlan:
     worker_of: tuple[WorkerId, ...]
     replicas: tuple[tuple[WorkerId, ...], ...] = ()
     """By slice: the workers that stand by with a copy, the first to take over first. Empty: none for any slice."""
+    stalled: frozenset[SliceId] = frozenset()
+    """Slices whose rows are kept for later."""
 
     @property
     def instances(self) -> int:
@@ -85,10 +87,16 @@ class Plan:
         owners: Mapping[str, Sequence[WorkerId]],
         replicas: Mapping[str, Sequence[tuple[WorkerId, ...]]],
         workers: tuple[Worker, ...] | None = None,
+        stalled: Mapping[str, frozenset[SliceId]] | None = None,
     ) -> "Plan":
-        """The plan after this one, with other owners and replicas."""
+        """The plan after this one, with other owners and replicas; nothing is stalled unless it says so."""
         workers = self.workers if workers is None else workers
-        operators = {name: assign(owners[name], replicas[name], workers) for name in self.operators}
+        operators = {
+            name: replace(
+                assign(owners[name], replicas[name], workers), stalled=(stalled or {}).get(name, frozenset())
+            )
+            for name in self.operators
+        }
         return replace(self, version=PlanVersion(self.version + 1), workers=workers, operators=operators)
 
 

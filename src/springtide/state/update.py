@@ -42,16 +42,30 @@ def update(
     return Updated(run, replaced[: len(replaced) - len(loose)], output, added, removed)
 
 
-def catch_up(logic: Logic, chain: Chain, missed: Sequence[Missed]) -> Run | None:
-    """What epochs that a chain missed have changed in it, as one run to lay on top; None if nothing."""
+@dataclass(frozen=True)
+class CaughtUp:
+    """What missed epochs have changed, as one run to lay on top (None: nothing); their output, and the balance."""
+
+    run: Run | None
+    output: tuple[pa.Table, ...]
+    keys_added: int
+    keys_removed: int
+
+
+def catch_up(logic: Logic, chain: Chain, missed: Sequence[Missed]) -> CaughtUp:
+    """Let a chain see the epochs that it has missed."""
     top: Run | None = None
+    outputs: list[pa.Table] = []
+    all_added = all_removed = 0
     for moment, arrivals in missed:
         seen = chain if top is None else Chain([*chain.runs, top], chain.layout)
-        changed, _, _, _ = _changes(logic, seen, arrivals, moment)
+        changed, output, added, removed = _changes(logic, seen, arrivals, moment)
         if changed.num_rows:
             rows = changed if top is None else merge([top, Run(changed, chain.layout, 1)], whole=False)
             top = Run(rows, chain.layout, 1)
-    return top
+            all_added, all_removed = all_added + added, all_removed + removed
+        outputs.append(output)
+    return CaughtUp(top, tuple(outputs), all_added, all_removed)
 
 
 def _changes(

@@ -27,6 +27,8 @@ class Behind:
     slices: frozenset[SliceId]
     chain: tuple[BlockRef, ...]
     missed: tuple[tuple[Moment, BlockRef | None], ...]
+    owed: bool = False
+    """Nobody has seen these epochs yet: their output is still to come."""
 
 
 class Missing(Exception):
@@ -69,9 +71,21 @@ class Opening:
         for moment, ref in behind.missed:
             rows = None if ref is None else self.blocks.local(ref)
             if ref is not None and rows is None:
-                raise Missing(wanted)
+                # Rows that nobody has seen yet are in the durable store; backups are not.
+                if not behind.owed:
+                    raise Missing(wanted)
+                rows = self.blocks.open(ref)
             found.append((moment, [] if rows is None else [self._only(rows, wanted)]))
         return found
+
+    def parted(
+        self, tables: list[pa.Table], stalled: frozenset[SliceId]
+    ) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Rows to process now, and those of stalled slices."""
+        if not stalled:
+            return tables, []
+        others = frozenset(map(SliceId, range(self.slices))) - stalled
+        return [self._only(rows, others) for rows in tables], [self._only(rows, stalled) for rows in tables]
 
     def _open(self, ref: BlockRef, needed: frozenset[SliceId]) -> list[Run]:
         table = self.blocks.local(ref)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BACKUP, OUTPUT, RUN, BlockRef, format_slices
+from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef, format_slices
 from springtide.blocks.local import LocalBlocks
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
@@ -66,7 +66,8 @@ class Update:
             rows = self._received(received)
             opening = Opening(blocks, self.logic.layout, len(self.plan.instance_of), self.parts.get(planned, {}))
             opening.durable = self.durable
-            mine = frozenset(self.plan.slices_of(instance))
+            mine = frozenset(self.plan.slices_of(instance)) - self.plan.stalled
+            arrivals, stalled = opening.parted(rows.arrivals, self.plan.stalled)
             behind = [b for b in self.behind if b.worker == planned and b.slices & mine]
             current = mine.difference(*(b.slices for b in behind))
             try:
@@ -76,27 +77,31 @@ class Update:
                 yield _batch(CommitRecord(instance, missing=format_slices(missing.slices)))
                 return
         with watch.part("process"), naming(self.step, "updating its state"):
-            loose = [catch_up(self.logic, Chain(old, self.logic.layout), missed) for old, missed in older]
+            caught_up = [catch_up(self.logic, Chain(old, self.logic.layout), missed) for old, missed in older]
+            owed = [c for c, b in zip(caught_up, behind, strict=True) if b.owed]
             chain = Chain([*runs, *(run for old, _ in older for run in old)], self.logic.layout)
-            on_top = [run for run in loose if run is not None]
-            updated = update(self.logic, chain, rows.arrivals, self.moment, loose=on_top)
+            on_top = [c.run for c in caught_up if c.run is not None]
+            updated = update(self.logic, chain, arrivals, self.moment, loose=on_top)
+            results = pa.concat_tables([*(table for c in owed for table in c.output), updated.output])
         # All wait for the disk, so they wait together.
         with watch.part("serialise"), ThreadPoolExecutor(1) as pool:
             writing = pool.submit(self._write_run, blocks, updated.run, instance)
-            output = self._write(blocks, updated.output, instance, OUTPUT)
-            backup = self._write_backup(blocks, rows.backup, instance)
+            output = self._write(blocks, results, instance, OUTPUT)
+            pending = self._write_all(blocks, stalled, instance, PENDING)
+            backup = self._write_all(blocks, rows.backup, instance, BACKUP, durable=False)
             run = writing.result()
         faults.fire("block.written", self.epoch)
         report = InstanceReport(
-            instance, sum(a.num_rows for a in rows.arrivals), updated.output.num_rows, watch["idle"],
+            instance, sum(a.num_rows for a in rows.arrivals), results.num_rows, watch["idle"],
             watch["deserialise"], watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
             planned,
         )  # fmt: skip
         replaced = tuple(opening.counted[run.name] for run in updated.replaced)
+        added = updated.keys_added + sum(c.keys_added for c in owed)
+        removed = updated.keys_removed + sum(c.keys_removed for c in owed)
         record = CommitRecord(
-            instance, run, replaced, output, backup, updated.keys_added, updated.keys_removed, opening.durable_reads,
-            rows.stats, report,
-        )  # fmt: skip
+            instance, run, replaced, output, backup, pending, added, removed, opening.durable_reads, rows.stats, report
+        )
         yield _batch(record)
 
     def _received(self, batches: list[pa.RecordBatch]) -> Received:
@@ -108,15 +113,18 @@ class Update:
     def _write_run(self, blocks: LocalBlocks, rows: pa.Table | None, instance: InstanceId) -> BlockRef | None:
         if rows is None or not rows.num_rows:
             return None
+        mine = frozenset(self.plan.slices_of(instance)) - self.plan.stalled
         return blocks.write(
             rows, operator=self.step, epoch=self.epoch, instance=instance, kind=RUN,
-            slices=format_slices(self.plan.slices_of(instance)), expires_us=_expiry_range(rows, self.logic.layout),
+            slices=format_slices(mine), expires_us=_expiry_range(rows, self.logic.layout),
         )  # fmt: skip
 
-    def _write_backup(self, blocks: LocalBlocks, tables: list[pa.Table], instance: InstanceId) -> BlockRef | None:
+    def _write_all(
+        self, blocks: LocalBlocks, tables: list[pa.Table], instance: InstanceId, kind: str, *, durable: bool = True
+    ) -> BlockRef | None:
         if not tables:
             return None
-        return self._write(blocks, pa.concat_tables(tables), instance, BACKUP, durable=False)
+        return self._write(blocks, pa.concat_tables(tables), instance, kind, durable=durable)
 
     def _write(
         self, blocks: LocalBlocks, rows: pa.Table, instance: InstanceId, kind: str, *, durable: bool = True
