@@ -17,7 +17,13 @@ class RunningControls:
 
     def status(self) -> dict[str, Any]:
         last = self._running.reports[-1] if self._running.reports else None
-        found: dict[str, Any] = {"app": self.app, "epoch": None, "plan": self._running.workforce.plan.version}
+        workforce = self._running.workforce
+        found: dict[str, Any] = {
+            "app": self.app,
+            "epoch": None,
+            "plan": workforce.plan.version,
+            "backup_bytes": workforce.backup_bytes(),
+        }
         if last is not None:
             found |= {
                 "epoch": last.epoch,

@@ -180,6 +180,11 @@ class Standbys:
             states.append(self._copying.operators)
         return {run.name for operators in states for state in operators.values() for run in state.runs}
 
+    def backup_bytes(self) -> int:
+        """What is kept of epochs that no base covers yet."""
+        blocks = (b.block for kept in self._kept.values() for k in kept.values() for b in k.backups.values())
+        return sum(block.size_bytes for block in blocks if block is not None)
+
     def _backup(self, step: str, worker: WorkerId, epoch: Epoch) -> Backup | None:
         kept = self._kept.get(epoch, {}).get(step)
         return None if kept is None else kept.backups.get(worker)

@@ -234,6 +234,11 @@ class Workforce:
             self._call_off(migration, "cancelled on request")
             return migration
 
+    def backup_bytes(self) -> int:
+        """Rows that workers keep for their neighbours, until a peer checkpoint covers them."""
+        with self._lock:
+            return self.standbys.backup_bytes()
+
     def state_of(self, worker: WorkerId) -> str:
         """Ready, draining, starting or lost."""
         migration = self.migration
