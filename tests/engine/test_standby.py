@@ -77,6 +77,7 @@ class StandingBy(RuleBasedStateMachine):
     @precondition(lambda self: self.able)
     @rule(data=st.data(), slices=some_slices)
     def slices_flip_to_a_worker_that_is_ready(self, data: st.DataObject, slices: frozenset[SliceId]) -> None:
+        """An epoch with all of them flipped follows, or more changes of the plan."""
         model = self.model
         target = data.draw(st.sampled_from(self.able))
         moving = (model.ready(target) & slices) - model.share.owned(target)
@@ -84,6 +85,10 @@ class StandingBy(RuleBasedStateMachine):
         assert model.served is not None
         taken = {s for b in model.takeovers() if b.worker == target for s in b.slices}
         assert taken >= moving - model.served.operators[STEP].owned(target)
+        if data.draw(st.booleans()):
+            reads = model.durable_reads
+            model.epoch()
+            assert model.durable_reads == reads or self.losses
 
     @property
     def able(self) -> list[WorkerId]:
@@ -110,7 +115,7 @@ class StandingBy(RuleBasedStateMachine):
         self.model.check_ready()
 
 
-StandingBy.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+StandingBy.TestCase.settings = settings(max_examples=80, stateful_step_count=22, deadline=None)
 TestStandingBy = StandingBy.TestCase
 
 
@@ -151,15 +156,15 @@ def test_a_takeover_has_the_epochs_since_the_base_in_order() -> None:
     model.epoch()
 
 
-def test_a_stale_replica_is_never_ready() -> None:
-    """Its base is two epochs old, and it did not stand by in one of them."""
+@pytest.mark.parametrize("lacking", [(True, False), (False, True), (True, True)])
+def test_a_stale_replica_is_never_ready(lacking: tuple[bool, bool]) -> None:
+    """Its base is two epochs old, and it did not stand by in the first of them, in the last, or in both."""
     model = supplied()
-    checkpoint = model.begin()
-    model.change(model.share.owners, [()] * SLICES)
-    model.epoch()
-    model.change(model.share.owners, [(B,)] * SLICES)
-    model.epoch()
-    model.standbys.copied(checkpoint.manifest, checkpoint.plan, [])
+    model.begin()
+    for missed in lacking:
+        model.change(model.share.owners, [() if missed else (B,)] * SLICES)
+        model.epoch()
+    model.end()
     assert model.ready(B) == frozenset()
     model.flip(EVERY, B)
     assert model.takeovers() == ()
@@ -238,12 +243,13 @@ def test_an_owner_keeps_the_parts_that_its_state_still_needs() -> None:
     """It took over from parts of runs that somebody else wrote, and has not rewritten them yet."""
     model = supplied(2)
     model.flip(EVERY, B)
+    model.epoch()
+    model.change(model.share.owners, [()] * SLICES)
     for _ in range(4):
         model.epoch(fold=lambda: 0)
-    assert model.standbys.parts()[B], "its chain begins with them"
+    assert model.standbys.parts()[B], "nobody's base needs them, and its own chain begins with them"
+    assert model.durable_reads == 0
     model.epoch(fold=lambda: 99)
-    model.begin()
-    assert model.end(), "the former owner's base needs them no more"
     model.epoch()
     assert not model.standbys.parts()[B]
 
