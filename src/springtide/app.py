@@ -1,6 +1,6 @@
 """The app: a dataflow that can run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ from springtide.engine.session import SessionConfig, box
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
 from springtide.metrics.report import EpochReport
+from springtide.migration.errors import Refused
+from springtide.migration.progress import Migration
+from springtide.migration.strategies import DEFAULT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +29,9 @@ class App(Dataflow):
     >>> clicks = app.source("clicks", sources.generator(1000, keys=10))
     >>> clicks.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.memory())
     """
+
+    _running: Running | None = None
+    """The last one that was started."""
 
     def start(
         self,
@@ -69,10 +75,23 @@ class App(Dataflow):
             workforce,
             session,
         )
-        running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+        running = self._running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
         if workforce is not None:
             self._serve(running, config.checkpoint)
         return running
+
+    def scale(self, workers: int, strategy: str = DEFAULT) -> Migration:
+        """Grow or shrink the app that `start` has started to so many workers; returns at once."""
+        return self._at_work().scale(workers, strategy)
+
+    def move(self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT) -> Migration:
+        """Move some slices of a keyed step of the app that `start` has started to a worker; returns at once."""
+        return self._at_work().move(operator, slices, to, strategy)
+
+    def _at_work(self) -> Running:
+        if self._running is None:
+            raise Refused(f"expected app {self.name!r} to be running in this process: start it with start(workers=N)")
+        return self._running
 
     def _serve(self, running: Running, checkpoint: str) -> None:
         """Let other processes on this machine ask for changes."""
