@@ -99,6 +99,9 @@ def test_endings() -> None:
     assert Until.parse("epochs=2").reached([report(0), report(1)])
     assert not Until.parse("rows=10").reached([report(0, 9)])
     assert Until.parse("rows=10").reached([report(0, 9), report(1, 1)])
+    again = replace(report(0, 9), replayed=True)
+    assert not Until.parse("epochs=1").reached([again])
+    assert not Until.parse("rows=9").reached([again])
     assert Until.parse("seconds=1.5").seconds == 1.5
     for text in ("", "rows", "rows=x", "available=1", "days=1"):
         with pytest.raises(ValueError, match="expected available, epochs=N"):

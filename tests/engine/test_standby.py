@@ -243,7 +243,7 @@ def test_an_owner_keeps_the_parts_that_its_state_still_needs() -> None:
     """It took over from parts of runs that somebody else wrote, and has not rewritten them yet."""
     model = supplied(2)
     model.flip(EVERY, B)
-    model.epoch()
+    model.epoch(fold=lambda: 0)
     model.change(model.share.owners, [()] * SLICES)
     for _ in range(4):
         model.epoch(fold=lambda: 0)

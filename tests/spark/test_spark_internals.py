@@ -15,8 +15,9 @@ from spark_hash import hash_long, signed
 from springtide import App, sinks, sources
 from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
-from springtide.engine.spark_internals import arrow_schema, spark_schema
+from springtide.engine.spark_internals import Executors, Placement, arrow_schema, executor_place, spark_schema
 from springtide.engine.sparklog import offsets
+from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 
@@ -133,3 +134,25 @@ def test_times_reach_python_in_utc(spark: "SparkSession") -> None:
             yield pa.RecordBatch.from_pydict({"us": value})
 
     assert frame.mapInArrow(text, "us BIGINT").collect()[0]["us"] == round(at.timestamp() * 1e6)
+
+
+def test_a_placed_task_keeps_its_rows_and_knows_its_executor(spark: "SparkSession") -> None:
+    """The Java class compiles, its tasks get the parent's partitions, and the executor's id reaches Python."""
+    placement = Placement(spark, WORKER_PROPERTY)
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from springtide.engine.worker.task import here
+
+        rows = sorted(i for batch in batches for i in batch.column(0).to_pylist())
+        yield pa.RecordBatch.from_pydict({"where": [f"{here()} {rows}"]})
+
+    placed = placement.place(spark.range(0, 6, 1, 3), [executor_place("localhost", "driver")])
+    found = placed.mapInArrow(task, "where STRING").collect()
+    assert sorted(row["where"] for row in found) == ["driver [0, 1]", "driver [2, 3]", "driver [4, 5]"]
+
+
+def test_executors_are_told_by_id_and_host(spark: "SparkSession") -> None:
+    """Embedded Spark has one executor, which is the driver itself."""
+    executors = Executors(spark)
+    assert set(executors.all()) <= {"driver"}
+    assert executors.ids() <= {"driver"}

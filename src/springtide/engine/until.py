@@ -13,15 +13,17 @@ class Until:
     available: bool = False
     """All that the sources have now is done."""
     epochs: int | None = None
+    """Epochs computed by this run."""
     rows: int | None = None
     """Rows taken from the sources by this run."""
     seconds: float | None = None
 
     def reached(self, reports: Sequence[EpochReport]) -> bool:
-        """Whether the epochs so far are enough."""
-        if self.epochs is not None and len(reports) >= self.epochs:
+        """Whether the epochs so far are enough; one that is only published again does not count."""
+        new = [r for r in reports if not r.replayed]
+        if self.epochs is not None and len(new) >= self.epochs:
             return True
-        return self.rows is not None and sum(r.rows_in for r in reports) >= self.rows
+        return self.rows is not None and sum(r.rows_in for r in new) >= self.rows
 
     @classmethod
     def parse(cls, text: str) -> "Until":

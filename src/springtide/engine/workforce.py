@@ -413,10 +413,14 @@ class Workforce:
         if not survivors:
             survivors = self.cluster.wait_for(1, self.config.start_s)[:1]
             self.cluster.warm_up([w.id for w in survivors])
+        if lost.issuperset(self.ring.workers):
             self.ring = Ring.even(self.plan.slices, survivors)
         else:
             for worker in sorted(lost & set(self.ring.workers)):
                 self.ring = self.ring.left(worker, heir=self.ring.neighbour(worker))
+            for stranded in survivors:  # It came for a migration that ends here, and is to be of use all the same.
+                if stranded.id not in self.ring.workers and stranded.id not in self._leaving:
+                    self.ring = self.ring.joined(stranded)
         self._leaving -= lost
         if self.migration is not None and self.migration.under_way and self.migration.begun:
             self.migration.end(FAILED, f"worker {', '.join(sorted(lost))} was lost")
