@@ -327,14 +327,12 @@ def test_a_worker_that_lacks_slices_is_supplied_anew() -> None:
     assert model.ready(B) == EVERY
 
 
-@pytest.mark.xfail(strict=True, reason="the whole part is dropped, and the bases of its other slices stay")
 def test_what_a_worker_lacks_of_some_slices_takes_nothing_from_the_others() -> None:
     model = supplied()
     model.standbys.lacking(STEP, B, frozenset({SliceId(1)}))
     model.check_ready()
 
 
-@pytest.mark.xfail(strict=True, reason="parts of other steps with the same slice numbers are dropped as well")
 def test_what_a_worker_lacks_of_one_step_takes_nothing_from_another() -> None:
     model = supplied()
     before = model.standbys.parts()[B]
@@ -342,7 +340,6 @@ def test_what_a_worker_lacks_of_one_step_takes_nothing_from_another() -> None:
     assert model.standbys.parts()[B] == before
 
 
-@pytest.mark.xfail(strict=True, reason="a worker counts as having whatever it wrote")
 def test_a_worker_that_lacks_what_it_wrote_itself_is_supplied_anew() -> None:
     """A former owner stands by with runs of its own, and one of them is damaged."""
     model = supplied()

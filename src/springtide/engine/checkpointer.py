@@ -90,7 +90,7 @@ class Checkpointer:
         there = {(name, WorkerId(part.worker)) for name, part in written}
         with self._lock:
             if {(e.run.name, e.target) for e in errands} - there:
-                self._standbys.given_up()
+                self._standbys.given_up(part.name for _, part in written)
                 return False
             self._standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)

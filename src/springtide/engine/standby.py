@@ -53,6 +53,10 @@ class Standbys:
         self._kept: dict[Epoch, Mapping[str, Kept]] = {}
         self._parts: dict[WorkerId, dict[str, tuple[BlockRef, ...]]] = defaultdict(dict)
         self._copying: Manifest | None = None
+        self._lacking: dict[tuple[str, WorkerId], frozenset[SliceId]] = defaultdict(frozenset)
+        """Slices whose runs a worker should have, as it wrote them, and has not."""
+        self._let_go: list[str] = []
+        """Blocks that workers can remove."""
         self._current: set[str] = set()
         """The runs of the last manifest: an owner may serve from parts that it got while it stood by."""
 
@@ -115,8 +119,10 @@ class Standbys:
         """Who can give a run's slices: the worker that wrote it, else their owners, who got parts of it."""
         found: dict[WorkerId, set[SliceId]] = defaultdict(set)
         writer = plan.worker(WorkerId(run.worker))
+        lost = self._lacking.get((run.operator, WorkerId(run.worker)), frozenset())
         for slice_id in slices:
-            found[writer.id if writer is not None else share.owners[slice_id]].add(slice_id)
+            there = writer is not None and slice_id not in lost
+            found[WorkerId(run.worker) if there else share.owners[slice_id]].add(slice_id)
         return found
 
     def copying(self, manifest: Manifest) -> None:
@@ -125,18 +131,23 @@ class Standbys:
 
     def copied(self, manifest: Manifest, plan: Plan, parts: Iterable[tuple[str, BlockRef]]) -> None:
         """A peer checkpoint has ended well: these parts, by the run they are of, are where they belong."""
+        if self._copying is None:  # Somebody was found to lack something meanwhile.
+            self.given_up(part.name for _, part in parts)
+            return
         for run, part in parts:
             held = self._parts[WorkerId(part.worker)]
             held[run] = (*held.get(run, ()), part)
         self._states[manifest.epoch] = manifest.operators
         for step, share in plan.operators.items():
             for worker in plan.workers:
+                bases = self._bases[step, worker.id]
                 for slice_id in share.standby(worker.id):
-                    self._bases[step, worker.id][slice_id] = manifest.epoch
+                    bases[slice_id] = max(bases.get(slice_id, manifest.epoch), manifest.epoch)
         self._copying = None
 
-    def given_up(self) -> None:
-        """A peer checkpoint has failed: nobody's base has changed."""
+    def given_up(self, written: Iterable[str] = ()) -> None:
+        """A peer checkpoint has failed: nobody's base has changed, and what it wrote is of no use."""
+        self._let_go += written
         self._copying = None
 
     def committed(
@@ -163,15 +174,19 @@ class Standbys:
             self._parts.pop(worker, None)
             for key in [key for key in self._bases if key[1] == worker]:
                 del self._bases[key]
+            for key in [key for key in self._lacking if key[1] == worker]:
+                del self._lacking[key]
 
     def lacking(self, step: str, worker: WorkerId, slices: frozenset[SliceId]) -> None:
         """A worker was found not to have what it should: it has to be supplied anew."""
         for slice_id in slices:
             self._bases[step, worker].pop(slice_id, None)
+        self._lacking[step, worker] |= slices
+        self._copying = None
         for name, parts in list(self._parts[worker].items()):
-            kept = tuple(part for part in parts if not parse_slices(part.slices) & slices)
-            if kept != parts:
-                self._parts[worker][name] = kept
+            left = [part.without(slices) if part.operator == step else part for part in parts]
+            self._let_go += [part.name for part, kept in zip(parts, left, strict=True) if kept is None]
+            self._parts[worker][name] = tuple(part for part in left if part is not None)
 
     def pinned(self) -> set[str]:
         """The runs that bases need, beside those of the last manifests."""
@@ -200,10 +215,11 @@ class Standbys:
 
     def _held(self, worker: WorkerId, run: BlockRef) -> frozenset[SliceId]:
         """The slices of a run that a worker has: all if it wrote it."""
-        if run.worker == worker:
-            return parse_slices(run.slices)
         parts = self._parts.get(worker, {}).get(run.name, ())
-        return frozenset().union(*(parse_slices(part.slices) for part in parts))
+        held = frozenset().union(*(parse_slices(part.slices) for part in parts))
+        if run.worker != worker:
+            return held
+        return held | parse_slices(run.slices) - self._lacking.get((run.operator, worker), frozenset())
 
     def _evict(self, head: Epoch, plan: Plan) -> tuple[str, ...]:
         """Forget what no standby in the plan needs any more; the names of blocks to remove."""
@@ -217,7 +233,8 @@ class Standbys:
         if self._copying is not None:
             used.add(self._copying.epoch)
         gone = self._evict_backups(head, min(used, default=head))
-        return (*gone, *self._evict_parts())
+        waiting, self._let_go = self._let_go, []
+        return (*gone, *self._evict_parts(), *waiting)
 
     def _evict_backups(self, head: Epoch, oldest: Epoch) -> list[str]:
         """A backup goes once every base is at its epoch or later; without bases, the newest alone are of use."""

@@ -74,6 +74,7 @@ class Opening:
                 # Rows that nobody has seen yet are in the durable store; backups are not.
                 if not behind.owed:
                     raise Missing(wanted)
+                self.durable_reads += 1
                 rows = self.blocks.open(ref)
             found.append((moment, [] if rows is None else [self._only(rows, wanted)]))
         return found

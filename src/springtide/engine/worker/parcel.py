@@ -4,11 +4,11 @@ Rows cross the shuffle as Arrow tables, one binary value for each instance and r
 moves bytes, not rows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, BooleanType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
 from springtide.engine.record import MapStats
 
@@ -17,6 +17,7 @@ PARCEL = StructType(
     [
         StructField(INSTANCE, IntegerType()),
         StructField("backup", BooleanType()),
+        StructField("number", LongType()),
         StructField("stats", StringType()),
         StructField("payload", BinaryType()),
     ]
@@ -24,15 +25,19 @@ PARCEL = StructType(
 
 
 def parcel(
-    instance: int, stats: str | None, payload: pa.Buffer | None, *, backup: bool = False
+    instance: int, stats: str | None, payload: pa.Buffer | None, *, backup: bool = False, number: int = 0
 ) -> pa.RecordBatch:
-    """One row for the shuffle: rows for an instance, or what was seen where they were read."""
+    """One row for the shuffle: rows for an instance, or what was seen where they were read.
+
+    Numbers put parcels in the same order wherever they arrive.
+    """
     if payload is None:
         data = pa.nulls(1, pa.binary())
     else:
         offsets = pa.py_buffer(np.array([0, payload.size], np.int32))
         data = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
-    columns = [pa.array([instance], pa.int32()), pa.array([backup]), pa.array([stats], pa.string()), data]
+    address = [pa.array([instance], pa.int32()), pa.array([backup]), pa.array([number], pa.int64())]
+    columns = [*address, pa.array([stats], pa.string()), data]
     return pa.RecordBatch.from_arrays(columns, PARCEL.names)
 
 
@@ -54,13 +59,17 @@ class Received:
 
 
 def unpack(batches: list[pa.RecordBatch]) -> Received:
-    """The contents of an instance's parcels, without copying them."""
-    received = Received(MapStats(), [], [])
+    """The contents of an instance's parcels, without copying them, in the order of their numbers.
+
+    A shuffle brings them in any order, and a key's rows must be in one order for its owner and for those who stand by.
+    """
+    stats = MapStats()
+    payloads: list[tuple[int, bool, pa.Buffer]] = []
     for batch in batches:
         for text in batch.column("stats").drop_null().to_pylist():
-            received = replace(received, stats=received.stats + MapStats.from_json(text))
-        for payload, backup in zip(batch.column("payload"), batch.column("backup").to_pylist(), strict=True):
-            if payload.is_valid:
-                table = pa.ipc.open_stream(payload.as_buffer()).read_all()
-                (received.backup if backup else received.arrivals).append(table)
-    return received
+            stats += MapStats.from_json(text)
+        columns = (batch.column("number").to_pylist(), batch.column("backup").to_pylist(), batch.column("payload"))
+        payloads += [(n, backup, data.as_buffer()) for n, backup, data in zip(*columns, strict=True) if data.is_valid]
+    payloads.sort(key=lambda payload: payload[0])
+    tables = [(backup, pa.ipc.open_stream(data).read_all()) for _, backup, data in payloads]
+    return Received(stats, [t for backup, t in tables if not backup], [t for backup, t in tables if backup])

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from springtide.engine.record import MapStats
 from springtide.engine.worker.parcel import pack, parcel
-from springtide.engine.worker.task import naming, settle
+from springtide.engine.worker.task import naming, partition, settle
 from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
@@ -17,6 +17,7 @@ from springtide.state.xxhash import hash_integers
 
 HASH = "__springtide_hash"
 CHUNK_ROWS = 1_000_000
+CHUNK_BITS = 32
 CHUNK_BYTES = 128 << 20
 """Rows are prepared this much at a time, so that a long partition does not fill the memory."""
 
@@ -36,9 +37,10 @@ class Prepare:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         total = MapStats()
-        for stats, rows in self.arrivals(batches):
+        first = partition() << CHUNK_BITS
+        for number, (stats, rows) in enumerate(self.arrivals(batches)):
             total += stats
-            yield from self._parcels(rows)
+            yield from self._parcels(rows, first + number)
         yield parcel(0, total.to_json(), None)
 
     def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[MapStats, pa.Table]]:
@@ -58,7 +60,7 @@ class Prepare:
             where = positions(hashes, self.slices)
             return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
 
-    def _parcels(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _parcels(self, rows: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
         starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
         packed: dict[Arcs, pa.Buffer | None] = {}
         for route in self.routes:
@@ -68,7 +70,7 @@ class Prepare:
                 packed[route.arcs] = pack(table) if table.num_rows else None
             payload = packed[route.arcs]
             if payload is not None:
-                yield parcel(route.instance, None, payload, backup=route.backup)
+                yield parcel(route.instance, None, payload, backup=route.backup, number=number)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
