@@ -14,6 +14,7 @@ from springtide.bench.trial import cluster_session, wait_for, wait_for_epochs
 from springtide.dataflow import sinks, sources
 from springtide.engine.running import Running
 from springtide.metrics.report import EpochReport
+from springtide.migration.step import Options
 from springtide.state import aggregates as agg
 
 LIVE = ("handover", "progressive", "partial_pause", "lazy")
@@ -48,10 +49,12 @@ class CompareBench:
     rate: int = 4_000
     keys: int = 200_000
     calm: int = 20
+    hold_s: float = 10.0
+    """How long `lazy` keeps the old owner."""
 
     def run(self) -> Findings:
         with arena("migrate-compare") as place:
-            turns = place.call("springtide", run_turns, place.scratch, self.rate, self.keys, self.calm)
+            turns = place.call("springtide", run_turns, place.scratch, self.rate, self.keys, self.calm, self.hold_s)
         return self._findings(turns)
 
     def _findings(self, turns: Sequence[Turn]) -> Findings:
@@ -86,7 +89,7 @@ class CompareBench:
         return Findings("migrate-compare", headers, rows, figures, draw)
 
 
-def run_turns(directory: Path, rate: int, keys: int, calm: int) -> list[Turn]:
+def run_turns(directory: Path, rate: int, keys: int, calm: int, hold_s: float) -> list[Turn]:
     """Each strategy in turn on one app, there and back; then a stop and a start with another plan."""
     spark = cluster_session(2)
     source = sources.generator(rate, keys=keys, seed=5, max_rows_per_epoch=4 * rate)
@@ -102,7 +105,7 @@ def run_turns(directory: Path, rate: int, keys: int, calm: int) -> list[Turn]:
     try:
         wait_for_epochs(running, 2 * calm)
         for strategy in LIVE:
-            turns.append(_turn(running, strategy, calm))
+            turns.append(_turn(running, strategy, calm, Options(hold_s=hold_s)))
         first = len(running.reports)
         wait_for_epochs(running, calm)
         before = running.reports[first:]
@@ -120,14 +123,14 @@ def run_turns(directory: Path, rate: int, keys: int, calm: int) -> list[Turn]:
     return [*turns, Turn(RESTART, began, ended, held, (*before, *after))]
 
 
-def _turn(running: Running, strategy: str, calm: int) -> Turn:
+def _turn(running: Running, strategy: str, calm: int, options: Options) -> Turn:
     first = len(running.reports)
     wait_for_epochs(running, calm)
     source, target = (w.id for w in running.workforce.plan.workers)
     mine = sorted(running.workforce.plan.operators[STEP].owned(source))
     moving = mine[: len(mine) // 2]
     began = time.time()
-    there = running.move(STEP, moving, target, strategy)
+    there = running.workforce.move(STEP, frozenset(moving), target, strategy, options)
     wait_for(running, lambda: not there.under_way)
     ended = there.ended_at or time.time()
     wait_for_epochs(running, calm)

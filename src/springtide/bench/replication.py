@@ -1,5 +1,6 @@
 """What replicas cost: the throughput with one and two of them against that with none."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from springtide.bench.arena import arena
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import Track, Trial, run_trial
+from springtide.engine.checkpointer import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -16,23 +18,30 @@ class ReplicationBench:
     workers: int = 3
     rounds: int = 2
     epochs: int = 15
+    practice: bool = True
+    """A round that does not count, before the others."""
+    stored: int = 1_000_000
+    changed: int = 10_000
+    """For the size of a peer checkpoint: keys in the state, and rows an epoch."""
 
     def run(self) -> Findings:
         tracks: dict[int, list[Track]] = {0: [], 1: [], 2: []}
         with arena("replication") as place:
-            for number in range(self.rounds + 1):
+            for number in range(self.rounds + self.practice):
                 for replicas in tracks:
                     directory = place.scratch / f"{replicas}-{number}"
                     trial = Trial(directory, self.keys, self.rows, self.workers, replicas, calm=self.epochs)
                     track = place.call("springtide", run_trial, trial)
-                    if number:  # The first round is for practice.
+                    if number >= self.practice:
                         tracks[replicas].append(track)
-        return self._findings(tracks)
+            large = Trial(place.scratch / "large", self.stored, self.changed, self.workers, 1, calm=2 * self.epochs)
+            checkpoints = place.call("springtide", run_trial, large).checkpoints
+        return self._findings(tracks, checkpoints)
 
-    def _findings(self, tracks: dict[int, list[Track]]) -> Findings:
+    def _findings(self, tracks: dict[int, list[Track]], checkpoints: Sequence[Checkpoint]) -> Findings:
         times = {r: [e.phases.total_s for t in found for e in t.reports[3:]] for r, found in tracks.items()}
         rate = {r: self.rows / median(found) for r, found in times.items()}
-        shares = [c.bytes / c.state_bytes for t in tracks[1] for c in t.checkpoints if c.state_bytes]
+        shares = [c.bytes / c.state_bytes for c in checkpoints[1:] if c.state_bytes]
         figures: dict[str, float | int | str] = {
             "cost_r1": rounded(1 - rate[1] / rate[0]),
             "cost_r2": rounded(1 - rate[2] / rate[0]),

@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -130,7 +129,7 @@ class Trial:
 def run_trial(trial: Trial) -> Track:
     """Run a trial in this process."""
     spark = cluster_session(trial.workers)
-    _fill(spark, trial)
+    filled = _fill(spark, trial)
     counts = LastCounts()
     running = _start(spark, trial, Load(trial.rows, trial.keys), counts)
     spans = []
@@ -142,7 +141,7 @@ def run_trial(trial: Trial) -> Track:
         checkpoints = tuple(running.workforce.checkpointer.done)
     finally:
         reports = running.stop()
-    lost, duplicated = _compare(spark, trial, counts, len(reports))
+    lost, duplicated = _compare(spark, trial, counts, filled, sum(r.rows_in for r in reports))
     return Track(
         tuple(reports), tuple(spans), lost, duplicated, checkpoints, reports[-1].operators[0].state_bytes
     )
@@ -164,11 +163,12 @@ def _start(spark: SparkSession, trial: Trial, load: Load, sink: sinks.SinkSpec, 
     )  # fmt: skip
 
 
-def _fill(spark: SparkSession, trial: Trial) -> None:
-    """Every key once."""
+def _fill(spark: SparkSession, trial: Trial) -> int:
+    """Every key once, or a little more; returns the number of rows."""
     epochs = -(-trial.keys // FILL_ROWS)
-    rows = trial.keys // epochs
-    _start(spark, trial, Load(rows, trial.keys, in_turn=True), sinks.noop(), f"epochs={epochs}").wait(LIMIT_S)
+    load = Load(-(-trial.keys // epochs), trial.keys, in_turn=True)
+    reports = _start(spark, trial, load, sinks.noop(), f"epochs={epochs}").wait(LIMIT_S)
+    return sum(r.rows_in for r in reports)
 
 
 def wait_for_epochs(running: Running, epochs: int) -> None:
@@ -214,15 +214,14 @@ def _kill(running: Running, change: Kill) -> Span:
     return Span(change, asked, asked, ended)
 
 
-def _compare(spark: SparkSession, trial: Trial, counts: LastCounts, epochs: int) -> tuple[int, int]:
+def _compare(spark: SparkSession, trial: Trial, counts: LastCounts, filled: int, rows: int) -> tuple[int, int]:
     """Rows lost and rows counted twice, by a batch count of the same rows."""
-    filled = -(-trial.keys // FILL_ROWS) * (trial.keys // -(-trial.keys // FILL_ROWS))
     load = Load(trial.rows, trial.keys)
-    numbers = spark.range(filled, filled + epochs * trial.rows).withColumnRenamed("id", "value")
+    numbers = spark.range(filled, filled + rows).withColumnRenamed("id", "value")
     expected = load.keyed(numbers).groupBy("k").agg(F.count("*").alias("n")).toArrow()
-    first = pc.less(expected["k"], filled).to_pylist()
     lost = duplicated = 0
-    for key, n, had in zip(expected["k"].to_pylist(), expected["n"].to_pylist(), first, strict=True):
+    for key, n in zip(expected["k"].to_pylist(), expected["n"].to_pylist(), strict=True):
+        had = filled // trial.keys + (key < filled % trial.keys)
         difference = counts.by_key.get(key, 0) - n - had
         lost, duplicated = lost + max(0, -difference), duplicated + max(0, difference)
     strangers = counts.by_key.keys() - set(expected["k"].to_pylist())

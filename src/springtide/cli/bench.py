@@ -90,21 +90,22 @@ def recover(
     """Workers lost to SIGKILL under load: time to the next result, retries, durable reads."""
     if kill >= workers:
         raise typer.BadParameter(f"expected fewer kills than workers ({workers}), got {kill}")
-    bench = RecoverBench(min(workers, 3), 1, 20_000, 2_000, calm=8) if quick else RecoverBench(workers, kill)
+    bench = RecoverBench(min(workers, 3), 1, 20_000, 2_000, calm=6) if quick else RecoverBench(workers, kill)
     _publish(bench, out, as_json)
 
 
 @app.command()
 def replication(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The throughput with one and two replicas of each slice against that with none."""
-    bench = ReplicationBench(20_000, 20_000, rounds=1, epochs=6) if quick else ReplicationBench()
+    quicker = ReplicationBench(20_000, 20_000, rounds=1, epochs=6, practice=False, stored=50_000, changed=1_000)
+    bench = quicker if quick else ReplicationBench()
     _publish(bench, out, as_json)
 
 
 @app.command("migrate-compare")
 def migrate_compare(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The live strategies and a stop and start on the same move: latency before, during and after."""
-    _publish(CompareBench(1_000, 5_000, calm=4) if quick else CompareBench(), out, as_json)
+    _publish(CompareBench(1_000, 5_000, calm=3, hold_s=3.0) if quick else CompareBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
