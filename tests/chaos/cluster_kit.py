@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -219,6 +220,19 @@ class Cluster:
 
     def gone(self, *workers: str) -> None:
         self.until(f"a plan without workers {workers}", lambda: not set(workers) & set(self.workers()))
+
+    @contextmanager
+    def stopped(self, processes: Sequence[Process]) -> Iterator[None]:
+        """Processes that stand still for as long as the block lasts."""
+        for one in processes:
+            one.signal(signal.SIGSTOP)
+        try:
+            self.until("processes to stop", lambda: all(p.state in ("T", "") for p in processes))
+            assert any(p.state for p in processes)
+            yield
+        finally:
+            for one in processes:
+                one.signal(signal.SIGCONT)
 
     def wipe(self, worker: str) -> set[str]:
         """Remove a worker's directory; returns the names of the blocks that were in it."""

@@ -1,7 +1,6 @@
 """A nemesis: faults chosen at random, from a seed, against an app on several workers."""
 
 import random
-import signal
 import time
 from collections.abc import Callable
 
@@ -52,13 +51,8 @@ class Nemesis:
     def pause(self) -> str:
         """Stop a worker, and what it has started, and let it go on."""
         victim, seconds = self.victim(), self.random.uniform(*PAUSE_S)
-        family = self.cluster.executor(victim).family()
-        for one in family:
-            one.signal(signal.SIGSTOP)
-        assert family[0].state == "T"
-        time.sleep(seconds)  # The fault itself, not a wait.
-        for one in family:
-            one.signal(signal.SIGCONT)
+        with self.cluster.stopped(self.cluster.executor(victim).family()):
+            time.sleep(seconds)  # The fault itself, not a wait.
         return f"stopped worker {victim} for {seconds:.1f} s"
 
     def wipe(self) -> str:
@@ -70,13 +64,14 @@ class Nemesis:
 
     def scale(self) -> str:
         """To another number of workers; what was under way ends first, the new one goes on beside later faults."""
-        self.idle()
-        now = len(self.cluster.workers())
-        wanted = self.random.choice([n for n in range(FEWEST, MOST + 1) if n != now])
-        strategy = self.random.choice(STRATEGIES)
-        migration = self.ask(lambda: self.cluster.client.scale(wanted, strategy))
-        assert migration["total"] or under_way(migration)
-        return f"migration {migration['id']}: {migration['what']}, {strategy}"
+        while True:
+            self.idle()
+            now = len(self.cluster.ready())
+            wanted = self.random.choice([n for n in range(FEWEST, MOST + 1) if n != now])
+            strategy = self.random.choice(STRATEGIES)
+            migration = self.ask(lambda n=wanted, how=strategy: self.cluster.client.scale(n, how))  # type: ignore[misc]
+            if under_way(migration):  # Else a worker came or went in between, and there was nothing to do.
+                return f"migration {migration['id']}: {migration['what']}, {strategy}"
 
     def move(self) -> str:
         self.idle()

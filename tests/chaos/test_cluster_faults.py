@@ -147,16 +147,9 @@ def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
         cluster.backed_up()
         dead, hung = cluster.workers()[:2]
         before = cluster.mid_epoch() - 1
-        attempts = cluster.executor(hung).family()[1:]
-        for attempt in attempts:
-            attempt.signal(signal.SIGSTOP)
-        try:
-            assert attempts
-            assert all(attempt.state == "T" for attempt in attempts)
+        _, *attempts = cluster.executor(hung).family()
+        with cluster.stopped(attempts):
             cluster.kill(dead)
-        finally:
-            for attempt in attempts:
-                attempt.signal(signal.SIGCONT)
         cluster.epochs(3)
         assert len([r for r in cluster.reports(before) if r.retries]) <= 2
         cluster.settled(3)
@@ -166,15 +159,8 @@ def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
         cluster.backed_up()
         zombie = cluster.workers()[0]
         cluster.mid_epoch()
-        family = cluster.executor(zombie).family()
-        for one in family:
-            one.signal(signal.SIGSTOP)
-        try:
-            assert family[0].state == "T"
+        with cluster.stopped(cluster.executor(zombie).family()):
             cluster.gone(zombie)
-        finally:
-            for one in family:
-                one.signal(signal.SIGCONT)
         lost = cluster.epoch
         cluster.epochs(4)
         late = [
@@ -193,7 +179,7 @@ def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
 def test_one_hot_key_and_a_store_that_is_away(tmp_path: Path) -> None:
     with Cluster(tmp_path, workers=2, keys=1) as cluster:
         # Fault 30: one key gets everything; the worker that owns it dies, too.
-        cluster.backed_up()
+        cluster.epochs(6)
         busiest = max(cluster.reports()[-1].operators[0].instances, key=lambda i: i.rows_in)
         assert sum(i.rows_in for i in cluster.reports()[-1].operators[0].instances) == busiest.rows_in
         cluster.kill(busiest.worker)

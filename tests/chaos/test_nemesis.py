@@ -48,5 +48,6 @@ def test_a_long_storm(tmp_path: Path) -> None:
             nemesis.strike(fault)
             struck.add(fault)
         assert struck == set(nemesis.faults)
-        cluster.epochs(3)
+        nemesis.idle()
+        cluster.until("everybody to be ready", lambda: set(cluster.ready()) == set(cluster.workers()))
         cluster.finish()

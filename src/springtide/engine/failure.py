@@ -8,6 +8,7 @@ from springtide.dataflow.errors import StepFailed
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$")
 _STEP = re.compile(r"step '([A-Za-z0-9_-]+)' failed while ([a-z ]+): (.*)")
+_WHERE = re.compile(r"^  at .+:\d+ in .+$", re.MULTILINE)
 _JAVA = re.compile(r"^(?:: |Caused by: )[\w.$]+: (?:\[[A-Z0-9_.]+\] )?(.*?)\.?(?:\s+SQLSTATE: \w+)?$", re.MULTILINE)
 _ABORTED = re.compile(r"Job aborted due to stage failure: .*\(TID \d+\) \(.*?\): (?:[\w.$]+: )?")
 
@@ -17,7 +18,8 @@ def explain(error: Exception, step: str, doing: str = "running its job") -> Step
     text = str(error)
     found = _STEP.search(text)
     if found:
-        return StepFailed(found[1], found[2], found[3], _user_traceback(text))
+        where = _WHERE.search(text, found.end())
+        return StepFailed(found[1], found[2], found[3], where[0] if where else _user_traceback(text))
     if isinstance(error, PySparkException):
         return StepFailed(step, doing, _last_line(text), _user_traceback(text))
     return StepFailed(step, doing, _java_reasons(text) or f"{type(error).__name__}: {error}")

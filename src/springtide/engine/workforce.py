@@ -270,7 +270,7 @@ class Workforce:
             warm = self.cluster.warm_up([w.id for w in new])
             with self._lock:
                 if migration.under_way and not migration.cancelling:
-                    self._begin_joining(migration, [w for w in new if w.id in warm], options)
+                    self._begin_joining(migration, self._still_new(new, warm), options)
                 else:
                     self.cluster.dismiss(w.id for w in new[max(0, self.wanted - len(self._staying())) :])
         except NotEnoughWorkers as error:
@@ -471,9 +471,14 @@ class Workforce:
         new = [w for w in self.cluster.workers() if w.id not in known][:short]
         warm = self.cluster.warm_up([w.id for w in new]) if new else frozenset()
         with self._lock:
-            if warm and not (self.migration is not None and self.migration.under_way):
-                migration = self._request(DEFAULT, f"in place of a lost worker: {', '.join(sorted(warm))}")
-                self._begin_joining(migration, [w for w in new if w.id in warm], Options())
+            joining = self._still_new(new, warm)
+            if joining and not (self.migration is not None and self.migration.under_way):
+                migration = self._request(DEFAULT, f"in place of a lost worker: {', '.join(w.id for w in joining)}")
+                self._begin_joining(migration, joining, Options())
+
+    def _still_new(self, new: list[Worker], warm: frozenset[WorkerId]) -> list[Worker]:
+        """Those who have become warm, and whom a recovery has not taken on meanwhile."""
+        return [w for w in new if w.id in warm and self.plan.worker(w.id) is None]
 
     # Plans
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import traceback
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import open_store
 from springtide.dataflow.errors import StepFailed
 
+PACKAGE = Path(__file__).parents[2]
 WORKER_PROPERTY = "springtide.worker"
 """The local property in which a placed task finds the id of the worker it runs on."""
 
@@ -51,7 +53,15 @@ class naming:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, StepFailed):
-            raise StepFailed(self.step, self.doing, f"{type(error).__name__}: {error}") from error
+            raise StepFailed(self.step, self.doing, f"{type(error).__name__}: {error}", _where(error)) from error
+
+
+def _where(error: BaseException) -> str:
+    """The innermost line of a traceback that is neither ours nor a library's: the user's own."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "site-packages" not in frame.filename and PACKAGE not in Path(frame.filename).parents:
+            return f"  at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+    return ""
 
 
 @cache
