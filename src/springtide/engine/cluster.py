@@ -14,7 +14,7 @@ from springtide.plan.worker import Worker
 
 BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 POLL_S = 0.1
-WARM_ROUNDS = 4
+WARM_ROUNDS = 12
 """A JVM compiles what it runs often; the first rounds are slow."""
 
 

@@ -29,10 +29,11 @@ class Copying:
         if not errands:
             return []
         every = tuple(errands)
+        sources = tuple(dict.fromkeys(e.source for e in every))
         targets = tuple(dict.fromkeys(e.target for e in every))
-        read = ReadSlices(every, targets, self.slices, self.storage, parts)
-        numbers = self.spark.range(0, len(every), 1, len(every))
-        cargo = self.cluster.place(numbers, [e.source for e in every]).mapInArrow(read, CARGO)
+        read = ReadSlices(every, sources, targets, self.slices, self.storage, parts)
+        numbers = self.spark.range(0, len(sources), 1, len(sources))
+        cargo = self.cluster.place(numbers, sources).mapInArrow(read, CARGO)
         arrived = self.cluster.place(cargo.repartitionById(len(targets), TARGET), targets)
         rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
         found = [json.loads(row.record) for row in rows]

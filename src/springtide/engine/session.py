@@ -48,6 +48,13 @@ BOX_SLOTS = 2
 BOX_MEMORY_MB = 1024
 
 
+BOX_SETTINGS = {
+    # Executors that share a machine: quick to start, little compiling, one thread to collect garbage.
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+"""For a cluster in a box; each can be overridden."""
+
+
 def box(workers: int) -> str:
     """The master of a cluster in a box: executors as processes of their own on this machine."""
     return f"local-cluster[{workers},{BOX_SLOTS},{BOX_MEMORY_MB}]"
@@ -84,8 +91,9 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     for_executors = {f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()}
     builder = SparkSession.builder.master(config.master).appName(app)
     shared = CLUSTER_SETTINGS if config.clustered else {}
-    settings = {**DEFAULTS, **shared, **for_executors, **config.settings, DRIVER_OPTIONS: _driver_options(config)}
-    for key, value in settings.items():
+    boxed = BOX_SETTINGS if config.master.startswith("local-cluster") else {}
+    ours = {**DEFAULTS, **shared, **boxed, **for_executors}
+    for key, value in {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)

@@ -17,7 +17,7 @@ from springtide.state.logic import Logic, Moment
 from springtide.state.run import Run
 from springtide.state.update import update
 
-ROWS = 2_000
+ROWS = 5_000
 SLICES = 2
 SCHEMA = pa.schema([("key", pa.int64())])
 

@@ -36,9 +36,10 @@ class Errand:
 
 @dataclass(frozen=True)
 class ReadSlices:
-    """Partition i reads errand i on its source; a source that lacks them reads the durable copy."""
+    """Partition i reads the errands of source i, there; a source that lacks a run reads the durable copy."""
 
     errands: tuple[Errand, ...]
+    sources: tuple[WorkerId, ...]
     targets: tuple[WorkerId, ...]
     slices: int
     storage: Storage
@@ -48,19 +49,19 @@ class ReadSlices:
         settle()
         blocks = self.storage.open()
         faults.fire("copy.read")
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                errand = self.errands[number]
-                parts = self.parts.get(WorkerId(here()), {})
-                opening = Opening(blocks, errand.layout, self.slices, parts)
-                runs = opening.runs([errand.run], errand.slices)
-                rows = in_order([run.current().rows for run in runs])
-                columns = [
-                    pa.array([self.targets.index(errand.target)], pa.int32()),
-                    pa.array([number], pa.int32()),
-                    pa.array([pack(rows).to_pybytes()], pa.binary()),
-                ]
-                yield pa.RecordBatch.from_arrays(columns, CARGO.names)
+        parts = self.parts.get(WorkerId(here()), {})
+        wanted = {self.sources[i] for batch in batches for i in batch.column(0).to_pylist()}
+        for number, errand in enumerate(self.errands):
+            if errand.source not in wanted:
+                continue
+            runs = Opening(blocks, errand.layout, self.slices, parts).runs([errand.run], errand.slices)
+            rows = in_order([run.current().rows for run in runs])
+            columns = [
+                pa.array([self.targets.index(errand.target)], pa.int32()),
+                pa.array([number], pa.int32()),
+                pa.array([pack(rows).to_pybytes()], pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, CARGO.names)
 
 
 @dataclass(frozen=True)
