@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from springtide.blocks.block import BlockRef
+from springtide.blocks.block import BlockRef, parse_slices
 from springtide.engine.cluster import Cluster
 from springtide.engine.record import RECORD
 from springtide.engine.worker.copy import CARGO, TARGET, Errand, ReadSlices, WriteParts
 from springtide.engine.worker.opening import Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
+
+JOB_BYTES = 2 << 20
+"""A job of copies is over before it can hold up an epoch for long."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,10 @@ class Copying:
     slices: int
 
     def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> list[tuple[str, BlockRef]]:
-        """Copy; returns each part that was written, with the name of the run it is of."""
-        if not errands:
-            return []
-        every = tuple(errands)
+        """Copy, in as many jobs as leave an epoch room; each part that was written, with the name of its run."""
+        return [found for load in loads(errands) for found in self._job(load, parts)]
+
+    def _job(self, every: tuple[Errand, ...], parts: Mapping[WorkerId, Parts]) -> list[tuple[str, BlockRef]]:
         sources = tuple(dict.fromkeys(e.source for e in every))
         targets = tuple(dict.fromkeys(e.target for e in every))
         read = ReadSlices(every, sources, targets, self.slices, self.storage, parts)
@@ -38,3 +41,17 @@ class Copying:
         rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
         found = [json.loads(row.record) for row in rows]
         return [(name, BlockRef.from_json(fields)) for name, fields in found]
+
+
+def loads(errands: Sequence[Errand]) -> list[tuple[Errand, ...]]:
+    """Errands in jobs of not too many bytes; a large one has a job for itself, and so one worker at a time is busy."""
+    found: list[list[Errand]] = []
+    left = 0
+    for errand in sorted(errands, key=lambda e: (e.source, e.target)):
+        size = errand.run.size_bytes * len(errand.slices) // max(1, len(parse_slices(errand.run.slices)))
+        if size > left:
+            found.append([])
+            left = JOB_BYTES
+        found[-1].append(errand)
+        left -= size
+    return [tuple(load) for load in found]
