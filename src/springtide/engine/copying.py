@@ -49,7 +49,7 @@ def loads(errands: Sequence[Errand]) -> list[tuple[Errand, ...]]:
     left = 0
     for errand in sorted(errands, key=lambda e: (e.source, e.target)):
         size = errand.run.size_bytes * len(errand.slices) // max(1, len(parse_slices(errand.run.slices)))
-        if size > left:
+        if not found or size > left:
             found.append([])
             left = JOB_BYTES
         found[-1].append(errand)
