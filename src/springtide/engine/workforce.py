@@ -33,6 +33,8 @@ ATTEMPTS = 6
 LOSS_S = 3.0
 """How long after a failed job Spark may take to know that a worker is lost."""
 WATCH_S = 0.1
+GRACE_S = 4.0
+"""How long a job may go on after a worker was lost."""
 
 Replicas = dict[str, list[tuple[WorkerId, ...]]]
 
@@ -447,12 +449,18 @@ class Workforce:
         return {(step, w): self.standbys.ready(step, w, head) for step in self.plan.operators for w in workers}
 
     def _watch(self) -> None:
-        """Runs beside the epochs: a lost worker ends the job that waits for it; a new one is taken on."""
+        """Runs beside the epochs: a lost worker ends the job that waits for it; a new one is taken on.
+
+        Tasks that miss their worker say so at once, and the job ends by itself. To cancel it would end the Python
+        processes of the others, too, and they would have to start anew: that is for a job that does not end.
+        """
+        noticed = 0.0
         while not self._stopped.wait(WATCH_S):
             try:
                 with self._lock:  # Else the plan may change between the two looks, and a sound job is cancelled.
                     lost = {w.id for w in self.plan.workers} - self.cluster.alive()
-                    if lost and self._jobs:
+                    noticed = (noticed or time.monotonic()) if lost and self._jobs else 0.0
+                    if noticed and time.monotonic() - noticed > GRACE_S:
                         self._context.cancelJobsWithTag(self._tag)
                 if not lost:
                     self._heal()
