@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
 from springtide.blocks.log import ManifestLog
+from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
@@ -107,8 +108,9 @@ class Running:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
         runner = EpochRunner(
-            dataflow.name, bound, inputs, store, self._staff, self._claim.generation, Progress(graph), self._on_report
-        )
+            dataflow.name, bound, inputs, PatientStore(store), self._staff, self._claim.generation, Progress(graph),
+            self._on_report,
+        )  # fmt: skip
         align(store, None if runner.head is None else runner.head.epoch)
         writer = (
             inputs.stream.writeStream.foreachBatch(runner)

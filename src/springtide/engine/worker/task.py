@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from springtide.blocks.local import LocalBlocks
+from springtide.blocks.patience import PatientStore
 from springtide.blocks.store import open_store
 from springtide.dataflow.errors import StepFailed
 
@@ -29,7 +30,7 @@ class Storage:
     """Several workers, each with a directory of its own; tasks that are not placed keep nothing."""
 
     def open(self) -> LocalBlocks:
-        durable = open_store(self.durable)
+        durable = PatientStore(open_store(self.durable))
         if not self.clustered:
             return LocalBlocks(Path(self.local), durable)
         worker = here()
