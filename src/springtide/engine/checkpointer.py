@@ -13,6 +13,9 @@ from springtide.ids import WorkerId
 from springtide.plan.plan import Plan
 from springtide.state.layout import Layout
 
+REST = 9
+"""Copies take at most a tenth of the time, unless somebody waits for them."""
+LEAST_S = 0.05
 POOL = "springtide-copies"
 """The scheduler pool of jobs that must not hold up an epoch."""
 
@@ -66,7 +69,8 @@ class Checkpointer:
         while not self._stopped.is_set():
             began = time.monotonic()
             self.once()
-            self._wake.wait(max(0.05, self._interval_s - (time.monotonic() - began)))
+            took = time.monotonic() - began
+            self._wake.wait(max(self._interval_s - took, REST * took, LEAST_S))
             self._wake.clear()
 
     def once(self) -> bool:

@@ -1,12 +1,13 @@
 """The workers of a running app: Spark's executors, their places and zones, asked for and let go."""
 
 import re
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.engine.spark_internals import Executors, Placement, executor_place
+from springtide.engine.spark_internals import Executors, Placement, executor_files, executor_place
 from springtide.engine.warm import practice
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import WorkerId
@@ -45,6 +46,7 @@ class Cluster:
         box = BOX.fullmatch(spark.sparkContext.master or "")
         self._box = tuple(map(int, box.groups())) if box else None
         self._machines = self._box[0] if self._box else 0
+        self._left_behind = executor_files(spark) if self._box else None
 
     def alive(self) -> frozenset[WorkerId]:
         """Who is registered with Spark now."""
@@ -106,8 +108,10 @@ class Cluster:
         return frozenset(w for w in workers if w in self._warm)
 
     def stop(self) -> None:
-        """Stop the machines that were started here."""
+        """Stop the machines that were started here, and remove what executors in the box have left."""
         self._executors.stop_machines()
+        if self._left_behind is not None:
+            shutil.rmtree(self._left_behind, ignore_errors=True)
 
 
 def _age(worker: Worker) -> tuple[int, str]:

@@ -211,9 +211,9 @@ class Running:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
         if self._owned:
+            self._spark.stop()
             if staff is not None:
                 staff.close()
-            self._spark.stop()
 
 
 def _named(failure: PySparkException) -> StepFailed:

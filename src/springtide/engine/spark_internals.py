@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -152,6 +153,11 @@ class Executors:
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def executor_files(spark: SparkSession) -> Path:
+    """Where a `local-cluster` master keeps the logs and jars of an application's executors."""
+    return Path(_find_spark_home(), "work", spark.sparkContext.applicationId)
 
 
 def repartition_checkpoint(spark: SparkSession, checkpoint: str, partitions: int) -> None:

@@ -56,7 +56,7 @@ class Staff(Protocol):
         """Let go what runs beside the epochs."""
 
     def close(self) -> None:
-        """Spark is about to stop too."""
+        """Spark, which was started for this app, has stopped."""
 
 
 class Alone:

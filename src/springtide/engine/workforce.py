@@ -185,7 +185,7 @@ class Workforce:
         self._watcher.join()
 
     def close(self) -> None:
-        """Spark is about to stop: so do machines that were started for this app."""
+        """Spark, which was started for this app, has stopped: so do machines that were started for it."""
         self.cluster.stop()
 
     # What people ask for
