@@ -103,7 +103,8 @@ def run_turns(directory: Path, rate: int, keys: int, calm: int, hold_s: float) -
     running = start()
     turns = []
     try:
-        wait_for_epochs(running, 2 * calm)
+        wait_for_epochs(running, calm)
+        _turn(running, LIVE[0], calm, Options())  # For practice: the first copies of a Spark are slow.
         for strategy in LIVE:
             turns.append(_turn(running, strategy, calm, Options(hold_s=hold_s)))
         first = len(running.reports)
