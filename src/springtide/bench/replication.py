@@ -34,7 +34,7 @@ class ReplicationBench:
                     track = place.call("springtide", run_trial, trial)
                     if number >= self.practice:
                         tracks[replicas].append(track)
-            large = Trial(place.scratch / "large", self.stored, self.changed, self.workers, 1, calm=2 * self.epochs)
+            large = Trial(place.scratch / "large", self.stored, self.changed, self.workers, 1, calm=4 * self.epochs)
             checkpoints = place.call("springtide", run_trial, large).checkpoints
         return self._findings(tracks, checkpoints)
 

@@ -14,8 +14,8 @@ from springtide.plan.plan import Plan
 from springtide.state.layout import Layout
 
 REST = 9
-"""Copies take at most a tenth of the time, unless somebody waits for them."""
-LEAST_S = 0.05
+"""Copies take at most a tenth of the time, unless they are large or somebody waits for them."""
+LEAST_S, LONGEST_S = 0.05, 10.0
 POOL = "springtide-copies"
 """The scheduler pool of jobs that must not hold up an epoch."""
 
@@ -70,7 +70,7 @@ class Checkpointer:
             began = time.monotonic()
             self.once()
             took = time.monotonic() - began
-            self._wake.wait(max(self._interval_s - took, REST * took, LEAST_S))
+            self._wake.wait(max(self._interval_s - took, min(REST * took, LONGEST_S), LEAST_S))
             self._wake.clear()
 
     def once(self) -> bool:
