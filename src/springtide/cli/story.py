@@ -66,7 +66,7 @@ class Story(threading.Thread):
         asked = time.time()
         migration = self.running.scale(workers)
         self._until(lambda: not migration.under_way)
-        self._note(f"{'grow' if workers == self.many else 'shrink'} to {workers} workers", asked, migration)
+        self._note(f"{'grow' if workers == self.many else 'shrink'} to {workers}", asked, migration)
 
     def _lose_one(self) -> None:
         workforce = self.running.workforce
@@ -79,12 +79,12 @@ class Story(threading.Thread):
         version = workforce.plan.version
         self._until(lambda: self.running.reports[-1].plan >= version)
         back = next(r.ended_at for r in self.running.reports if r.plan >= version)
-        self.chapters.append(Chapter(f"lose worker {victim} (SIGKILL)", asked, asked, back, None))
+        self.chapters.append(Chapter("SIGKILL one", asked, asked, back, None))
         self.tell("a replacement is on its way; the count goes on")
         self._until(lambda: workforce.migration is not before and not _under_way(workforce.migration))
         healed = workforce.migration
         assert healed is not None
-        self._note("take on its replacement", back, healed)
+        self._note("replace it", back, healed)
 
     def _note(self, what: str, asked: float, migration: Migration) -> None:
         if migration.state != DONE:
@@ -105,10 +105,11 @@ class Story(threading.Thread):
         """What each change cost."""
         reports = self.running.reports
         usual = median(r.phases.total_s for r in reports[len(reports) // 4 :])
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="What each change cost", title_justify="left")
-        table.add_column("change")
-        for name in ("took", "to start", "slices moved", "epochs meanwhile", "longest", "retried", "durable reads"):
-            table.add_column(name, justify="right")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table.title, table.title_justify = "What each change cost", "left"
+        table.add_column("change", no_wrap=True)
+        for name in ("start-up", "took", "slices", "epochs", "longest", "retries", "durable reads"):
+            table.add_column(name, justify="right", no_wrap=True)
         for chapter in self.chapters:
             meanwhile = [
                 r
@@ -117,15 +118,15 @@ class Story(threading.Thread):
             ]
             table.add_row(
                 chapter.what,
-                in_seconds(chapter.ended_at - chapter.began_at),
                 in_seconds(chapter.began_at - chapter.asked_at) if chapter.began_at > chapter.asked_at else "-",
+                in_seconds(chapter.ended_at - chapter.began_at),
                 number(chapter.slices),
                 number(len(meanwhile)),
                 in_seconds(max((r.phases.total_s for r in meanwhile), default=usual)),
                 number(sum(r.retries for r in meanwhile)),
                 number(sum(o.durable_reads for r in meanwhile for o in r.operators)),
             )
-        table.caption = f"an epoch usually takes {in_seconds(usual)}"
+        table.caption = f"epochs: those under way meanwhile; usually one takes {in_seconds(usual)}"
         return table
 
 
