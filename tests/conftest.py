@@ -21,7 +21,9 @@ def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
     from springtide.engine.session import SessionConfig, make_session
 
-    session = make_session("springtide-tests", SessionConfig("local[2]", {"spark.driver.memory": "1g"}))
+    # Tests are short: compiling more than the quick compiler does would not pay.
+    settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    session = make_session("springtide-tests", SessionConfig("local[2]", settings))
     yield session
     session.stop()
 
