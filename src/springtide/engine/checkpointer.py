@@ -2,15 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springtide.blocks.manifest import Manifest
 from springtide.engine.copying import Copying
-from springtide.engine.standby import Standbys
+from springtide.engine.roster import Roster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
-from springtide.plan.plan import Plan
 from springtide.state.layout import Layout
 
 REST = 9
@@ -36,17 +34,10 @@ class Checkpointer:
     """A thread that copies, at intervals, or at once when somebody waits for it."""
 
     def __init__(
-        self,
-        copying: Copying,
-        standbys: Standbys,
-        layouts: Mapping[str, Layout],
-        now: Callable[[], tuple[Manifest | None, Plan]],
-        lock: threading.RLock,
-        interval_s: float,
+        self, copying: Copying, roster: Roster, layouts: Mapping[str, Layout], interval_s: float
     ) -> None:
         self.done: list[Checkpoint] = []
-        self._copying, self._standbys, self._layouts = copying, standbys, layouts
-        self._now, self._lock, self._interval_s = now, lock, interval_s
+        self._copying, self._roster, self._layouts, self._interval_s = copying, roster, layouts, interval_s
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="springtide-checkpointer", daemon=True)
 
@@ -64,6 +55,10 @@ class Checkpointer:
         """Somebody waits: the next one begins at once."""
         self._wake.set()
 
+    def copied_since(self, when: float) -> int:
+        """Bytes copied by checkpoints that ended after a time."""
+        return sum(checkpoint.bytes for checkpoint in self.done if checkpoint.ended_at >= when)
+
     def _run(self) -> None:
         self._copying.spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
         while not self._stopped.is_set():
@@ -76,27 +71,28 @@ class Checkpointer:
     def once(self) -> bool:
         """Bring everybody who stands by to the last epoch; False if that failed or there was nobody."""
         began = time.monotonic()
-        with self._lock:
-            manifest, plan = self._now()
+        roster, standbys = self._roster, self._roster.standbys
+        with roster.lock:
+            manifest, plan = roster.head, roster.plan
             if manifest is None or not any(o.replicas for o in plan.operators.values()):
                 return False
-            copies = self._standbys.copies(manifest, plan)
+            copies = standbys.copies(manifest, plan)
             errands = [Errand(c.run, c.slices, c.source, c.target, self._layouts[c.run.operator]) for c in copies]
-            self._standbys.copying(manifest)
-            parts = self._standbys.parts()
+            standbys.copying(manifest)
+            parts = standbys.parts()
         try:
             written = self._copying.run(errands, parts)
         except Exception:
             # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
-            with self._lock:
-                self._standbys.given_up()
+            with roster.lock:
+                standbys.given_up()
             return False
         there = {(name, WorkerId(part.worker)) for name, part in written}
-        with self._lock:
+        with roster.lock:
             if {(e.run.name, e.target) for e in errands} - there:
-                self._standbys.given_up(part.name for _, part in written)
+                standbys.given_up(part.name for _, part in written)
                 return False
-            self._standbys.copied(manifest, plan, written)
+            standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
         copied = sum(part.size_bytes for _, part in written)
         self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began, time.time()))

@@ -1,0 +1,256 @@
+"""Migrations: from a request to its steps, which are taken at epoch boundaries."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from springtide import faults
+from springtide.engine.cluster import NotEnoughWorkers
+from springtide.engine.roster import Roster
+from springtide.ids import Epoch, SliceId, WorkerId
+from springtide.migration.errors import Busy, Refused, Unknown
+from springtide.migration.progress import CANCELLED, DONE, FAILED, MOVING, Migration
+from springtide.migration.step import Flip, Hold, Options, Stall, Supply
+from springtide.migration.strategies import STRATEGIES
+from springtide.plan.moves import Move, moves
+from springtide.plan.ring import Ring
+from springtide.plan.worker import Worker
+
+
+class Migrator:
+    """One migration at a time."""
+
+    def __init__(
+        self, roster: Roster, copied_since: Callable[[float], int], *, start_s: float, ready_s: float
+    ) -> None:
+        self.roster, self.copied_since = roster, copied_since
+        self.start_s, self.ready_s = start_s, ready_s
+        self.current: Migration | None = None
+        """The one under way, or else the last."""
+        self._count = 0
+        self._wanted_before = roster.wanted
+        self._stalled_at = Epoch(0)
+        """The last epoch that stalled slices have seen."""
+
+    @property
+    def busy(self) -> bool:
+        return self.current is not None and self.current.under_way
+
+    def scale(self, workers: int, strategy: str, options: Options) -> Migration:
+        """Grow or shrink to so many workers."""
+        roster = self.roster
+        with roster.lock:
+            now = len(roster.staying())
+            if not 1 <= workers <= roster.plan.slices:
+                raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
+            migration = self._request(strategy, f"from {now} to {workers} workers")
+            self._wanted_before, roster.wanted = roster.wanted, workers
+            if workers == now:
+                migration.end(DONE, "nothing to do")
+            elif workers < now:
+                self._begin_leaving(migration, roster.staying()[workers:], options)
+            else:
+                args = (migration, workers, options)
+                threading.Thread(target=self._grow, args=args, name="springtide-growing", daemon=True).start()
+            return migration
+
+    def move(
+        self, operator: str, slices: frozenset[SliceId], to: WorkerId, strategy: str, options: Options
+    ) -> Migration:
+        """Move some slices of an operator to a worker."""
+        with self.roster.lock:
+            plan = self.roster.plan
+            share = plan.operators.get(operator)
+            if share is None:
+                raise Unknown(f"expected a keyed step of {sorted(plan.operators)}, got {operator!r}")
+            if plan.worker(to) is None:
+                raise Unknown(f"expected a worker of {[w.id for w in plan.workers]}, got {to!r}")
+            beyond = sorted(s for s in slices if not 0 <= s < plan.slices)
+            if beyond or not slices:
+                raise Unknown(f"expected slices from 0 to {plan.slices - 1}, got {beyond or 'none'}")
+            migration = self._request(strategy, f"{len(slices)} slices of {operator!r} to worker {to}")
+            after = [to if s in slices else owner for s, owner in enumerate(share.owners)]
+            _begin(migration, moves(operator, share.owners, after), options)
+            return migration
+
+    def take_on(self, workers: list[Worker], strategy: str, what: str) -> Migration:
+        """Give workers that have come by themselves their share."""
+        with self.roster.lock:
+            migration = self._request(strategy, what)
+            self._begin_joining(migration, workers, Options())
+            return migration
+
+    def cancel(self) -> Migration:
+        """Give the migration under way up; slices that have moved go back."""
+        with self.roster.lock:
+            if self.current is None or not self.current.under_way:
+                raise Refused("there is no migration under way")
+            self._call_off(self.current, "cancelled on request")
+            return self.current
+
+    def lost(self, workers: frozenset[WorkerId]) -> None:
+        """Workers are gone: what has begun to move can't go on as planned."""
+        if self.current is not None and self.current.begun:
+            self.current.end(FAILED, f"worker {', '.join(sorted(workers))} was lost")
+
+    def advance(self) -> None:
+        """Take the steps that can be taken at this boundary."""
+        migration = self.current
+        if migration is None or not migration.begun:
+            return
+        while (step := migration.step) is not None:
+            if isinstance(step, Stall):
+                self._stall(step.moves)
+            if isinstance(step, Supply) and not self._supplied(migration, step):
+                return
+            if isinstance(step, Flip):
+                faults.fire("plan.flip")
+                self._flip(step.moves)
+                migration.flipped += step.moves
+                migration.enter(MOVING)
+                migration.go_on()
+                if migration.step is not None:
+                    return
+                break
+            if isinstance(step, Hold) and time.time() - migration.phases[MOVING] < step.seconds:
+                return
+            migration.go_on()
+        self._finish(migration)
+
+    def _request(self, strategy: str, what: str) -> Migration:
+        if strategy not in STRATEGIES:
+            raise Refused(f"expected a strategy of {sorted(STRATEGIES)}, got {strategy!r}")
+        if self.current is not None and self.current.under_way:
+            raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
+        self._count += 1
+        self.current = Migration(self._count, strategy, what)
+        return self.current
+
+    def _grow(self, migration: Migration, workers: int, options: Options) -> None:
+        """Runs beside the epochs: workers come, get warm, and only then does anything move."""
+        roster = self.roster
+        try:
+            before = len(roster.staying())
+            roster.cluster.ask(workers)
+            there = roster.cluster.wait_for(workers, self.start_s)
+            known = {w.id for w in roster.plan.workers}
+            new = [w for w in there if w.id not in known][: workers - before]
+            warm = roster.cluster.warm_up([w.id for w in new])
+            with roster.lock:
+                if migration.under_way and not migration.cancelling:
+                    self._begin_joining(migration, roster.still_new(new, warm), options)
+                else:
+                    roster.cluster.dismiss(w.id for w in new[max(0, roster.wanted - len(roster.staying())) :])
+        except Exception as error:
+            with roster.lock:
+                if migration.under_way:
+                    roster.wanted = len(roster.staying())
+                    migration.end(FAILED, _reason(error))
+                    roster.cluster.ask(roster.wanted)
+
+    def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
+        roster = self.roster
+        ring = roster.ring
+        for worker in new:
+            ring = ring.joined(worker)
+        migration.ring, migration.joining = ring.levelled(), frozenset(w.id for w in new)
+        roster.change(roster.owners(), roster.standing_by(), (*roster.plan.workers, *new))
+        _begin(migration, self._moves_to(migration.ring), options)
+
+    def _begin_leaving(self, migration: Migration, leaving: list[Worker], options: Options) -> None:
+        ring = self.roster.ring
+        for worker in leaving:
+            ring = ring.left(worker.id, heir=ring.neighbour(worker.id))
+        migration.ring, migration.leaving = ring.levelled(), frozenset(w.id for w in leaving)
+        _begin(migration, self._moves_to(migration.ring), options)
+
+    def _moves_to(self, ring: Ring) -> tuple[Move, ...]:
+        shares = self.roster.plan.operators.items()
+        return tuple(m for step, share in shares for m in moves(step, share.owners, ring.owners()))
+
+    def _supplied(self, migration: Migration, step: Supply) -> bool:
+        """Have the targets all they need? The first time, they begin to stand by."""
+        roster = self.roster
+        if not migration.entered:
+            replicas = roster.standing_by()
+            for move in step.moves:
+                there = replicas[move.operator][move.slice]
+                if move.target not in there:
+                    replicas[move.operator][move.slice] = (*there, move.target)
+            roster.change(roster.owners(), replicas, keep_stalled=True)
+            migration.entered = True
+            migration.phases["deadline"] = time.time() + self.ready_s
+        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
+        for move in step.moves:
+            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
+        if all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items()):
+            migration.bytes = self.copied_since(migration.began_at)
+            return True
+        if time.time() > migration.phases["deadline"]:
+            self._call_off(migration, f"the targets were not ready in {self.ready_s:.0f} s", FAILED)
+        else:
+            roster.hurry()
+        return False
+
+    def _able(self, operator: str, target: WorkerId) -> frozenset[SliceId]:
+        """The slices that a target could own from the next epoch on; of stalled ones, it needs a copy alone."""
+        roster = self.roster
+        assert roster.head is not None, "steps are taken between epochs"
+        if roster.plan.operators[operator].stalled:
+            return roster.standbys.holds(operator, target, self._stalled_at)
+        return roster.standbys.ready(operator, target, roster.head.epoch)
+
+    def _stall(self, some: Sequence[Move]) -> None:
+        """The rows of moving slices are kept for later, until their new owner serves."""
+        roster = self.roster
+        assert roster.head is not None, "steps are taken between epochs"
+        stalled: dict[str, frozenset[SliceId]] = {}
+        for move in some:
+            stalled[move.operator] = stalled.get(move.operator, frozenset()) | {move.slice}
+        self._stalled_at = roster.head.epoch
+        roster.plan = roster.plan.next(roster.owners(), roster.standing_by(), stalled=stalled)
+
+    def _flip(self, some: Sequence[Move]) -> None:
+        """The targets own the slices; the former owners stand by."""
+        owners, replicas = self.roster.owners(), self.roster.standing_by()
+        for move in some:
+            owners[move.operator][move.slice] = move.target
+            there = tuple(w for w in replicas[move.operator][move.slice] if w != move.target)
+            replicas[move.operator][move.slice] = (move.source, *there)
+        self.roster.change(owners, replicas)
+
+    def _finish(self, migration: Migration) -> None:
+        if migration.cancelling:
+            self.roster.leaving |= migration.joining
+            migration.end(CANCELLED, migration.message)
+            return
+        if migration.ring is not None:
+            self.roster.ring = migration.ring
+        self.roster.leaving |= migration.leaving
+        migration.end(DONE)
+
+    def _call_off(self, migration: Migration, why: str, state: str = CANCELLED) -> None:
+        """Nothing more moves; what has moved goes back, if the way is open."""
+        roster = self.roster
+        migration.message = why
+        if migration.joining or migration.leaving:
+            roster.wanted = len(roster.staying()) - len(migration.joining)
+        elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
+            roster.wanted = self._wanted_before
+            roster.cluster.ask(roster.wanted)
+        if migration.flipped:
+            back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
+            migration.cancelling, migration.at, migration.entered = True, 0, False
+            migration.steps = (Supply(back), Flip(back))
+            return
+        roster.leaving |= migration.joining
+        roster.change(roster.owners(), roster.standing_by())
+        migration.end(state, why)
+
+
+def _begin(migration: Migration, found: Sequence[Move], options: Options) -> None:
+    migration.begin(found, STRATEGIES[migration.strategy](found, options) if found else (Flip(()),))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, NotEnoughWorkers) else f"{type(error).__name__}: {error}"

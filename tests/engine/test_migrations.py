@@ -1,0 +1,266 @@
+"""Migrations and recovery between epochs, without Spark: who owns what after each boundary, and what is refused."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+import pytest
+
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.cluster import Cluster, NotEnoughWorkers
+from springtide.engine.migrator import Migrator
+from springtide.engine.recovery import Recovery
+from springtide.engine.roster import Roster, ring_replicas
+from springtide.engine.standby import Backup, Kept, Standbys
+from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
+from springtide.migration.errors import Busy, Refused, Unknown
+from springtide.migration.step import Options
+from springtide.plan.plan import Plan, assign
+from springtide.plan.ring import Ring
+from springtide.plan.worker import Worker
+from springtide.state.logic import Moment
+
+STEP, SLICES = "counts", 16
+A, B, C, D = map(WorkerId, "abcd")
+LIVE = ["handover", "progressive", "partial_pause", "lazy"]
+
+
+class FakeCluster:
+    """Workers that come when they are asked for, as long as there are some."""
+
+    def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = ()) -> None:
+        self.there, self.spare = list(there), list(spare)
+        self.asked: list[int] = []
+        self.dismissed: set[WorkerId] = set()
+
+    def alive(self) -> frozenset[WorkerId]:
+        return frozenset(self.there)
+
+    def workers(self) -> list[Worker]:
+        return [Worker(w) for w in self.there]
+
+    def ask(self, total: int) -> None:
+        self.asked.append(total)
+        while len(self.there) < total and self.spare:
+            self.there.append(self.spare.pop(0))
+
+    def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
+        if len(self.there) < count:
+            raise NotEnoughWorkers(count, len(self.there), timeout_s)
+        return self.workers()
+
+    def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
+        return frozenset(workers)
+
+    def dismiss(self, workers: Iterable[WorkerId]) -> None:
+        self.dismissed |= set(workers)
+        self.there = [w for w in self.there if w not in self.dismissed]
+
+
+class Office:
+    """A roster with all that changes it, and epochs that are nothing but commits."""
+
+    def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = (), *, ready_s: float = 60.0) -> None:
+        self.cluster = FakeCluster(there, spare)
+        workers = self.cluster.workers()
+        ring = Ring.even(SLICES, workers)
+        share = assign(ring.owners(), ring_replicas(ring, ring.owners(), 1), workers)
+        plan = Plan(PlanVersion(1), SLICES, tuple(workers), {STEP: share})
+        self.roster = Roster(cast(Cluster, self.cluster), Standbys(), ring, plan, 1, len(there))
+        self.migrator = Migrator(self.roster, lambda when: 0, start_s=1.0, ready_s=ready_s)
+        self.recovery = Recovery(self.roster, self.migrator, cast("object", None), "tag", 1.0)  # type: ignore[arg-type]
+
+    def epoch(self, *, checkpoint: bool = True) -> None:
+        """A boundary, an epoch, and a peer checkpoint of it."""
+        roster, parent = self.roster, self.roster.head
+        if not self.recovery.recover() and parent is not None:
+            self.migrator.advance()
+        if not self.migrator.busy:
+            roster.settle()
+        share = roster.plan.operators[STEP]
+        kept = {w.id: Backup(share.standby(w.id), None) for w in roster.plan.workers}
+        number = Epoch(0 if parent is None else parent.epoch + 1)
+        manifest = Manifest("app", number, "", roster.plan.version, 1, {STEP: OperatorState()})
+        before = roster.served or roster.plan
+        roster.standbys.committed(manifest, parent, roster.plan, before, {STEP: Kept(Moment(), kept)})
+        roster.head, roster.served = manifest, roster.plan
+        if checkpoint:
+            roster.standbys.copying(manifest)
+            roster.standbys.copied(manifest, roster.plan, [])
+
+    def epochs(self, condition: Callable[[], bool], most: int = 40) -> None:
+        """Epochs until a condition holds."""
+        for _ in range(most):
+            if condition():
+                return
+            self.epoch()
+        raise AssertionError(f"not within {most} epochs")
+
+    def owners(self) -> tuple[WorkerId, ...]:
+        return self.roster.plan.operators[STEP].owners
+
+    def shares(self) -> dict[WorkerId, int]:
+        return {w: self.owners().count(w) for w in dict.fromkeys(self.owners())}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)
+
+
+@pytest.mark.parametrize("strategy", LIVE)
+def test_growing_levels_the_shares_and_shrinking_lets_the_worker_go(strategy: str) -> None:
+    office = Office([A, B], [C])
+    office.epoch()
+    options = Options(slices_an_epoch=2, hold_s=0.0)
+    grown = office.migrator.scale(3, strategy, options)
+    until(lambda: grown.begun)
+    office.epochs(lambda: not grown.under_way)
+    assert grown.state == "done"
+    assert sorted(office.shares().values()) == [5, 5, 6]
+    office.epoch()
+    shrunk = office.migrator.scale(2, strategy, options)
+    office.epochs(lambda: bool(office.cluster.dismissed))
+    assert shrunk.state == "done"
+    assert office.cluster.dismissed == {C}
+    assert office.shares() == {A: 8, B: 8}
+    assert not office.roster.plan.operators[STEP].stalled
+
+
+def test_progressive_moves_a_few_slices_an_epoch_and_handover_all_at_once() -> None:
+    for strategy, most in (("progressive", 2), ("handover", SLICES)):
+        office = Office([A, B])
+        office.epoch()
+        moving = frozenset(map(SliceId, range(6)))
+        migration = office.migrator.move(STEP, moving, B, strategy, Options(slices_an_epoch=2))
+        seen = []
+        while migration.under_way:
+            before = office.owners()
+            office.epoch()
+            seen.append(sum(a != b for a, b in zip(before, office.owners(), strict=True)))
+        assert max(seen) == min(most, 6)
+        assert sum(seen) == 6
+
+
+def test_partial_pause_stalls_the_moving_slices_until_they_flip() -> None:
+    office = Office([A, B])
+    office.epoch()
+    moving = frozenset(map(SliceId, range(4)))
+    migration = office.migrator.move(STEP, moving, B, "partial_pause", Options())
+    office.epoch(checkpoint=False)
+    assert office.roster.plan.operators[STEP].stalled == moving or not migration.under_way
+    office.epochs(lambda: not migration.under_way)
+    assert office.roster.plan.operators[STEP].stalled == frozenset()
+    assert all(office.owners()[s] == B for s in moving)
+
+
+def test_a_cancelled_migration_gives_back_what_has_moved() -> None:
+    office = Office([A, B], [C])
+    office.epoch()
+    before = office.owners()
+    migration = office.migrator.scale(3, "progressive", Options(slices_an_epoch=1))
+    until(lambda: migration.begun)
+    office.epochs(lambda: len(migration.flipped) >= 2)
+    assert office.owners() != before
+    office.migrator.cancel()
+    office.epochs(lambda: not migration.under_way)
+    assert migration.state == "cancelled"
+    assert office.owners() == before
+    office.epochs(lambda: office.cluster.dismissed == {C})
+    assert office.roster.wanted == 2
+
+
+def test_targets_that_are_not_ready_in_time_are_given_up_and_the_owners_stay() -> None:
+    office = Office([A, B], [C], ready_s=-1.0)
+    office.epoch()
+    before = office.owners()
+    migration = office.migrator.scale(3, "handover", Options())
+    until(lambda: migration.begun)
+    office.epoch(checkpoint=False)
+    assert (migration.state, office.owners()) == ("failed", before)
+    assert "not ready" in migration.message
+
+
+def test_more_workers_than_the_cluster_can_give() -> None:
+    office = Office([A, B])
+    office.epoch()
+    plan = office.roster.plan
+    migration = office.migrator.scale(5, "progressive", Options())
+    until(lambda: not migration.under_way)
+    assert (migration.state, office.roster.plan, office.roster.wanted) == ("failed", plan, 2)
+    assert "asked the cluster for 5 workers, got 2" in migration.message
+    assert office.cluster.asked == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind", "says"),
+    [
+        (lambda m: m.scale(0, "handover", Options()), Refused, "expected 1 to 16 workers"),
+        (lambda m: m.scale(17, "handover", Options()), Refused, "expected 1 to 16 workers"),
+        (lambda m: m.scale(1, "teleport", Options()), Refused, "expected a strategy of"),
+        (lambda m: m.move("sums", frozenset({0}), B, "handover", Options()), Unknown, "expected a keyed step"),
+        (lambda m: m.move(STEP, frozenset({0}), D, "handover", Options()), Unknown, "expected a worker of"),
+        (lambda m: m.move(STEP, frozenset({0, 16}), B, "handover", Options()), Unknown, r"slices from 0 to 15.*\[16\]"),
+        (lambda m: m.move(STEP, frozenset(), B, "handover", Options()), Unknown, "slices from 0 to 15"),
+        (lambda m: m.cancel(), Refused, "no migration under way"),
+    ],
+)
+def test_a_request_that_can_not_be_met_changes_nothing(
+    request_: Callable[[Migrator], object], kind: type[Exception], says: str
+) -> None:
+    office = Office([A, B])
+    office.epoch()
+    plan, wanted = office.roster.plan, office.roster.wanted
+    with pytest.raises(kind, match=says):
+        request_(office.migrator)
+    assert (office.roster.plan, office.roster.wanted) == (plan, wanted)
+    assert not office.migrator.busy
+
+
+def test_a_second_migration_is_refused_while_one_is_under_way() -> None:
+    office = Office([A, B])
+    office.epoch()
+    first = office.migrator.move(STEP, frozenset({SliceId(0)}), B, "handover", Options())
+    with pytest.raises(Busy, match=r"migration 1 .* is under way"):
+        office.migrator.scale(1, "handover", Options())
+    office.epochs(lambda: not first.under_way)
+    assert first.state == "done"
+
+
+def test_slices_of_a_lost_worker_go_to_those_who_stood_by_for_them() -> None:
+    office = Office([A, B, C, D])
+    office.epoch()
+    replicas, owners = office.roster.plan.operators[STEP].replicas, office.owners()
+    office.cluster.there = [B, D]
+    office.epoch()
+    for number, owner in enumerate(owners):
+        expected = owner if owner in (B, D) else replicas[number][0]
+        assert office.owners()[number] == expected
+    assert {w.id for w in office.roster.plan.workers} == {B, D}
+    assert office.roster.wanted == 4, "replacements are waited for"
+
+
+def test_a_loss_ends_a_migration_and_everybody_who_is_left_is_of_use() -> None:
+    office = Office([A, B], [C])
+    office.epoch()
+    migration = office.migrator.scale(3, "progressive", Options(slices_an_epoch=1))
+    until(lambda: migration.begun)
+    office.epochs(lambda: len(migration.flipped) >= 1)
+    office.cluster.there.remove(A)
+    office.epoch()
+    assert migration.state == "failed"
+    assert "worker a was lost" in migration.message
+    assert set(office.owners()) <= {B, C}
+    assert set(office.roster.ring.workers) == {B, C}
+
+
+def test_when_all_are_lost_a_new_one_takes_everything() -> None:
+    office = Office([A, B], [])
+    office.epoch()
+    office.cluster.there = [C]
+    office.epoch()
+    assert set(office.owners()) == {C}
+    assert [w.id for w in office.roster.plan.workers] == [C]
