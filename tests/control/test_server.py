@@ -80,8 +80,18 @@ def test_a_link_in_the_addresss_place_is_replaced_and_not_followed(tmp_path: Pat
     assert target.read_text() == "untouched"
 
 
-def test_signals_are_left_alone_and_only_loopback_listens(served: Served) -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+def test_signals_are_left_alone(tmp_path: Path) -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    server = ControlServer(FakeControls(), tmp_path)
+    server.start()
+    try:
+        assert {number: signal.getsignal(number) for number in before} == before
+    finally:
+        server.stop()
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+def test_only_loopback_listens(served: Served) -> None:
     with socket.socket() as elsewhere, pytest.raises(ConnectionRefusedError):
         elsewhere.connect(("127.0.0.2", served.port))
 
