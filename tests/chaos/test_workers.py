@@ -6,7 +6,7 @@ from chaos_oracle import expected, published
 
 from springtide.dataflow.errors import StepFailed
 
-pytestmark = [pytest.mark.chaos, pytest.mark.spark]
+pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow]
 EPOCHS = 5
 DIED = "Python worker exited unexpectedly"
 KEYED = {"count", "windows", "rows"}

@@ -64,6 +64,7 @@ def test_an_app_runs_stops_and_goes_on(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "epoch=3").is_dir()
 
 
+@pytest.mark.slow
 def test_a_failing_step_is_named_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     failed = springtide(tmp_path, "run", "broken.py", "--until", "available")
