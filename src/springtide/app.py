@@ -15,6 +15,7 @@ from springtide.engine.workforce import WorkforceConfig
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
+from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class App(Dataflow):
         instances: int | None = None,
         trigger_s: float = 0.0,
         local: str | None = None,
+        durable_every: int = 1,
         master: str | None = None,
         workers: int | None = None,
         replicas: int = 1,
@@ -55,6 +57,10 @@ class App(Dataflow):
         A session given as `spark`, or one that is active, is used and never stopped; else one is made. The
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
+
+        With `durable_every`, the state goes to the durable store once in so many epochs: less is written, and
+        if every copy of some state is lost, the epochs since are repeated from their sources. What sinks have
+        had is not published again.
 
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
@@ -72,6 +78,7 @@ class App(Dataflow):
             trigger_s,
             Until.parse(until) if isinstance(until, str) else until or Until(),
             local,
+            durable_every,
             workforce,
             session,
         )
@@ -80,13 +87,32 @@ class App(Dataflow):
             self._serve(running, config.checkpoint)
         return running
 
-    def scale(self, workers: int, strategy: str = DEFAULT) -> Migration:
-        """Grow or shrink the app that `start` has started to so many workers; returns at once."""
-        return self._at_work().scale(workers, strategy)
+    def scale(
+        self,
+        workers: int,
+        strategy: str = DEFAULT,
+        *,
+        slices_an_epoch: int | None = None,
+        hottest_first: bool = False,
+    ) -> Migration:
+        """Grow or shrink the app that `start` has started to so many workers; returns at once.
 
-    def move(self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT) -> Migration:
+        `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`.
+        """
+        return self._at_work().scale(workers, strategy, Options(slices_an_epoch, hottest_first))
+
+    def move(
+        self,
+        operator: str,
+        slices: Iterable[int],
+        to: str,
+        strategy: str = DEFAULT,
+        *,
+        slices_an_epoch: int | None = None,
+        hottest_first: bool = False,
+    ) -> Migration:
         """Move some slices of a keyed step of the app that `start` has started to a worker; returns at once."""
-        return self._at_work().move(operator, slices, to, strategy)
+        return self._at_work().move(operator, slices, to, strategy, Options(slices_an_epoch, hottest_first))
 
     def _at_work(self) -> Running:
         if self._running is None:

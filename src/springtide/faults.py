@@ -30,6 +30,8 @@ POINTS = {
     "claim.put": "a driver claims the checkpoint",
     "copy.read": "a worker is about to read slices that another one needs",
     "copy.written": "a worker has written copies of slices; the driver does not know yet",
+    "deposit.written": "a worker has stored a run durably; the driver does not know yet",
+    "replay.noted": "the driver has noted which epochs it will repeat, and has not gone back yet",
     "plan.flip": "the targets of a migration have all they need; the driver is about to change owners",
 }
 """Every failpoint, with what has happened when it fires."""

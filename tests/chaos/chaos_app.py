@@ -21,8 +21,8 @@ FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options for a JVM that lives for seconds only."""
 
 
-def spec(epochs: int, keys: int = KEYS) -> GeneratorSpec:
-    """The rows of so many epochs; epoch e holds the rows e * EPOCH_ROWS up to the next."""
+def spec(epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROWS) -> GeneratorSpec:
+    """The rows of so many epochs; epoch e holds the rows e * EPOCH_ROWS up to the next, if nothing else is said."""
     return GeneratorSpec(
         constant(100),
         seed=11,
@@ -31,14 +31,14 @@ def spec(epochs: int, keys: int = KEYS) -> GeneratorSpec:
         skew=0.8,
         disorder_s=DISORDER_S,
         start_s=START_S,
-        max_rows_per_epoch=EPOCH_ROWS,
+        max_rows_per_epoch=epoch_rows,
     )
 
 
-def build(root: Path, epochs: int, keys: int = KEYS) -> App:
+def build(root: Path, epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROWS) -> App:
     """The app, with its sinks under `root`. No row is ever late: late= is as long as the disorder."""
     app = App("chaos", slices=16)
-    rows = app.source("rows", sources.Generator(spec(epochs, keys)))
+    rows = app.source("rows", sources.Generator(spec(epochs, keys, epoch_rows)))
     keyed = rows.key_by("key")
     counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
     windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")

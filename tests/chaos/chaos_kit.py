@@ -7,11 +7,11 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import chaos_app
 import pytest
-from chaos_oracle import expected, published
+from chaos_oracle import batch_counts, expected, published
 
 import springtide
 from springtide import faults
@@ -29,6 +29,8 @@ WORKER_POINTS = frozenset({"block.put", "block.written", "publish.part"})
 """Failpoints that a worker fires; all others are the driver's."""
 CLUSTER_POINTS = frozenset({"copy.read", "copy.written", "plan.flip"})
 """Failpoints that only an app on several workers comes to."""
+INTERVAL_POINTS = frozenset({"deposit.written", "replay.noted"})
+"""Failpoints that only an app with an interval between durable checkpoints comes to."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +95,26 @@ class Site:
         return self.root / "markers"
 
     def run(
-        self, epochs: int, *, failpoints: str = "", local: str = "local", instances: int = 2, until: str = "available"
+        self,
+        epochs: int,
+        *,
+        failpoints: str = "",
+        local: str = "local",
+        epoch_rows: int = chaos_app.EPOCH_ROWS,
+        **options: object,
     ) -> list[EpochReport]:
         """Run the app over so many epochs' rows."""
         with self.monkeypatch.context() as armed:
             armed.setenv(faults.ENVIRONMENT, failpoints)
-            return chaos_app.build(self.root, epochs).run(
+            return chaos_app.build(self.root, epochs, epoch_rows=epoch_rows).run(
                 self.spark,
-                checkpoint=str(self.checkpoint),
-                local=str(self.root / local),
-                instances=instances,
-                until=until,
+                **{
+                    "checkpoint": str(self.checkpoint),
+                    "local": str(self.root / local),
+                    "instances": 2,
+                    "until": "available",
+                    **options,
+                },
             )
 
     def run_with_workers(self, epochs: int, failpoints: str) -> list[EpochReport]:
@@ -115,16 +126,20 @@ class Site:
             armed.setitem(self.spark.sparkContext.environment, faults.MARKERS, str(self.markers))
             return self.run(epochs)
 
-    def crash(self, epochs: int, failpoint: str) -> None:
+    def crash(self, epochs: int, failpoint: str, **options: Any) -> None:
         """Run into a failpoint that raises: what lies on disk is what a driver killed there leaves."""
         with pytest.raises(OSError, match="failpoint"):
-            self.run(epochs, failpoints=failpoint)
+            self.run(epochs, failpoints=failpoint, **options)
 
     def check(self, epochs: int) -> None:
         """The sinks hold exactly what so many epochs give."""
         oracle, found = expected(epochs), published(self.root)
         assert not found.beyond(oracle)
         assert not oracle.beyond(found)
+
+    def check_counts(self, epochs: int) -> None:
+        """The last counts are right, whatever epochs the rows came in."""
+        assert published(self.root).last_counts() == batch_counts(epochs)
 
 
 def manifests(checkpoint: Path) -> list[Manifest]:

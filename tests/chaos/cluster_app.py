@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("root", type=Path)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--durable-every", type=int, default=1)
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
     options = parser.parse_args()
@@ -37,6 +38,7 @@ def main() -> int:
             local=str(options.root / "local"),
             workers=options.workers,
             replicas=options.replicas,
+            durable_every=options.durable_every,
             settings=SETTINGS | dict(pair.split("=", 1) for pair in options.conf),
         )
         while not (options.root / STOP).exists():

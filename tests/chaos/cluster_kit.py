@@ -47,7 +47,7 @@ class Cluster:
 
     def __init__(
         self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
-        settings: Sequence[str] = (),
+        settings: Sequence[str] = (), durable_every: int = 1,
     ) -> None:  # fmt: skip
         self.root, self.keys = root, keys
         self.checkpoint, self.local, self.markers = root / "checkpoint", root / "local", root / "markers"
@@ -66,7 +66,7 @@ class Cluster:
         }
         command = [
             sys.executable, cluster_app.__file__, str(root), f"--workers={workers}", f"--replicas={replicas}",
-            f"--keys={keys}", *(f"--conf={setting}" for setting in settings),
+            f"--keys={keys}", f"--durable-every={durable_every}", *(f"--conf={setting}" for setting in settings),
         ]  # fmt: skip
         with open(self.log, "ab") as log:
             self._popen = subprocess.Popen(command, env=environment, cwd=root, stdout=log, stderr=log)
@@ -267,7 +267,7 @@ class Cluster:
         oracle, found = expected(last.epoch + 1, self.keys), published(self.root)
         assert not found.beyond(oracle)
         assert not oracle.beyond(found)
-        for manifest in manifests(self.checkpoint):
+        for manifest in (m for m in manifests(self.checkpoint) if m.durable):
             runs = [run for state in manifest.operators.values() for run in state.runs]
             for ref in [*runs, *(ref for refs in manifest.outputs.values() for ref in refs)]:
                 data = (self.checkpoint / ref.path).read_bytes()

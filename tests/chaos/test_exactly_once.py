@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from chaos_kit import CLUSTER_POINTS, WORKER_POINTS, drive, flip_bit, head, state_blocks
+from chaos_kit import CLUSTER_POINTS, INTERVAL_POINTS, WORKER_POINTS, drive, flip_bit, head, state_blocks
 from chaos_oracle import batch_counts, expected, published
 
 from springtide import faults
@@ -39,7 +39,7 @@ LIVES = (
 @pytest.mark.timeout(1200)
 def test_every_failpoint_in_turn(tmp_path: Path) -> None:
     """Faults 3, 4 and 5; fault 16 between any two lives."""
-    assert {life.dies_at for life in LIVES} == set(faults.POINTS) - WORKER_POINTS - CLUSTER_POINTS
+    assert {life.dies_at for life in LIVES} == set(faults.POINTS) - WORKER_POINTS - CLUSTER_POINTS - INTERVAL_POINTS
     oracle = expected(EPOCHS)
     for life in LIVES:
         ended = drive(tmp_path, life.armed, epochs=EPOCHS)

@@ -182,7 +182,7 @@ def wait_for(running: Running, condition: Callable[[], bool]) -> None:
     """Wait for a condition, as long as the app runs."""
     deadline = time.monotonic() + LIMIT_S
     while not condition():
-        if not running.query.isActive:
+        if not running.active:
             raise RuntimeError(f"the query ended: {running.query.exception()}")
         if time.monotonic() > deadline:
             raise TimeoutError(f"a change did not come to its end in {LIMIT_S} s")

@@ -60,6 +60,11 @@ class Collector:
         dead -= pinned
         return self._remove(Garbage(tuple(sorted(dead)), tuple(m.epoch for m in gone)))
 
+    def release(self, pinned: Set[str]) -> None:
+        """No epoch is to come: what had to wait, and is not pinned any more, goes."""
+        live = set[str]().union(*(m.blocks() for m in self._retained))
+        self._remove(Garbage(tuple(sorted(self._waiting - live - pinned))))
+
     def _orphans(self, head: Epoch) -> tuple[str, ...]:
         """Blocks of committed epochs that no retained manifest names.
 

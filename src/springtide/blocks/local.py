@@ -76,6 +76,14 @@ class LocalBlocks:
         """A block's table if this worker has it, whole and with the right bytes."""
         return self._local(ref)[0]
 
+    def deposit(self, ref: BlockRef) -> bool:
+        """Make a block that this worker has durable; False if it has it not, or not with the right bytes."""
+        if self._local(ref)[0] is None:
+            return False
+        with pa.memory_map(str(self.directory / ref.name)) as file, faults.around("block.put", ref.epoch):
+            self.durable.put(ref.path, file.read_buffer())
+        return True
+
     def forget(self, names: list[str]) -> None:
         """Remove local copies that no manifest needs."""
         for name in names:

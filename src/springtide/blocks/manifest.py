@@ -10,7 +10,7 @@ from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
 from springtide.ids import Epoch, PlanVersion, SliceId
 
-FORMAT = 2
+FORMAT = 3
 
 
 class TornManifest(ValueError):
@@ -114,13 +114,18 @@ class Manifest:
     """By step: the epoch's output, until it is published."""
     offsets: tuple[str, ...] = ()
     """Where the sources stood at the end of the epoch, as Spark logged it."""
+    durable: bool = True
+    """Its runs are in the durable store; else some may be on workers alone."""
 
     def blocks(self) -> set[str]:
         """The names of all blocks it needs."""
+        return {*self.state_blocks(), *(ref.name for refs in self.outputs.values() for ref in refs)}
+
+    def state_blocks(self) -> set[str]:
+        """The names of the blocks that hold its state."""
         runs = (run.name for state in self.operators.values() for run in state.runs)
         pending = (p.block.name for state in self.operators.values() for p in state.pending if p.block is not None)
-        outputs = (ref.name for refs in self.outputs.values() for ref in refs)
-        return {*runs, *pending, *outputs}
+        return {*runs, *pending}
 
     @property
     def id(self) -> str:
@@ -143,6 +148,7 @@ class Manifest:
             "operators": {name: state.to_json() for name, state in self.operators.items()},
             "outputs": {step: [ref.to_json() for ref in refs] for step, refs in self.outputs.items()},
             "offsets": list(self.offsets),
+            "durable": self.durable,
         }
         return json.dumps(fields, sort_keys=True)
 

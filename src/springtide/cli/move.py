@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, HowToMove, NoWait, command, reach
+from springtide.cli.reach import AppName, Checkpoint, HottestFirst, HowToMove, NoWait, SlicesAnEpoch, command, reach
 from springtide.cli.watching import Json, follow
-from springtide.control.controls import DEFAULT_STRATEGY
+from springtide.control.controls import DEFAULT_STRATEGY, Options
 
 
 def move(
@@ -16,6 +16,8 @@ def move(
     slices: Annotated[str, typer.Option(help="Its slices, such as 3-9 or 0,64-71.", show_default=False)],
     to: Annotated[str, typer.Option(metavar="WORKER", help="The worker to own them.", show_default=False)],
     strategy: HowToMove = DEFAULT_STRATEGY,
+    slices_an_epoch: SlicesAnEpoch = None,
+    hottest_first: HottestFirst = False,
     no_wait: NoWait = False,
     checkpoint: Checkpoint = None,
     as_json: Json = False,
@@ -23,5 +25,5 @@ def move(
 ) -> None:
     """Move slices of a keyed step to a worker while the app runs; `springtide workers` lists the workers."""
     client = reach(app, checkpoint)
-    started = client.move(operator, slices, to, strategy)
+    started = client.move(operator, slices, to, strategy, Options(slices_an_epoch, hottest_first))
     follow(client, started, command("cancel-migration", app, checkpoint), wait=not no_wait, as_json=as_json)

@@ -16,6 +16,12 @@ Checkpoint = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where the app keeps its state; default .springtide/APP.")
 ]
 HowToMove = Annotated[Strategy, typer.Option("--strategy", help="How slices move while the app runs.")]
+SlicesAnEpoch = Annotated[
+    int | None, typer.Option(min=1, help="With progressive: how many slices move at once.", show_default="8")
+]
+HottestFirst = Annotated[
+    bool, typer.Option("--hottest-first", help="With progressive: slices with the most rows move first.")
+]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start the migration, and leave it alone.")]
 
 

@@ -75,6 +75,9 @@ def run(
     local: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where workers keep their state at hand; default temporary.")
     ] = None,
+    durable_every: Annotated[
+        int, typer.Option(metavar="EPOCHS", min=1, help="Make the state durable once in so many epochs.")
+    ] = 1,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
@@ -99,7 +102,7 @@ def run(
         with without_jvm_warnings():
             running = loaded.start(
                 checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
-                workers=workers, replicas=replicas, zones=_zones(zones), local=local,
+                workers=workers, replicas=replicas, zones=_zones(zones), local=local, durable_every=durable_every,
                 settings=settings(conf or []), log_level=log_level, on_epoch=view.epoch,
             )  # fmt: skip
         view.doing("running; Ctrl-C stops")

@@ -5,15 +5,17 @@ from typing import Annotated
 import typer
 
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, HowToMove, NoWait, command, reach
+from springtide.cli.reach import AppName, Checkpoint, HottestFirst, HowToMove, NoWait, SlicesAnEpoch, command, reach
 from springtide.cli.watching import Json, follow
-from springtide.control.controls import DEFAULT_STRATEGY
+from springtide.control.controls import DEFAULT_STRATEGY, Options
 
 
 def scale(
     app: AppName,
     workers: Annotated[int, typer.Option(min=1, help="How many workers from now on.", show_default=False)],
     strategy: HowToMove = DEFAULT_STRATEGY,
+    slices_an_epoch: SlicesAnEpoch = None,
+    hottest_first: HottestFirst = False,
     no_wait: NoWait = False,
     checkpoint: Checkpoint = None,
     as_json: Json = False,
@@ -21,5 +23,5 @@ def scale(
 ) -> None:
     """Let a running app have this many workers; it goes on meanwhile."""
     client = reach(app, checkpoint)
-    started = client.scale(workers, strategy)
+    started = client.scale(workers, strategy, Options(slices_an_epoch, hottest_first))
     follow(client, started, command("cancel-migration", app, checkpoint), wait=not no_wait, as_json=as_json)

@@ -97,7 +97,7 @@ class Story(threading.Thread):
         while not condition():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"nothing came of it in {PATIENCE_S:.0f} s")
-            if not self.running.query.isActive:
+            if not self.running.active:
                 raise RuntimeError("the app ended early")
             time.sleep(LOOK_S)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from springtide.control.address import Address, NotRunning
-from springtide.control.controls import Busy, Refused, Unknown
+from springtide.control.controls import USUAL, Busy, Options, Refused, Unknown
 
 TIMEOUT_S = 30.0
 REFUSALS: dict[int, type[Refused]] = {404: Unknown, 409: Busy}
@@ -48,11 +48,14 @@ class ControlClient:
     def plan(self) -> dict[str, Any]:
         return self._ask_object("GET", "/v1/plan")
 
-    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
-        return self._ask_object("POST", "/v1/scale", {"workers": workers, "strategy": strategy})
+    def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
+        wanted = {"workers": workers, "strategy": strategy, **_told(options)}
+        return self._ask_object("POST", "/v1/scale", wanted)
 
-    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
-        wanted = {"operator": operator, "slices": slices, "to": to, "strategy": strategy}
+    def move(
+        self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL
+    ) -> dict[str, Any]:
+        wanted = {"operator": operator, "slices": slices, "to": to, "strategy": strategy, **_told(options)}
         return self._ask_object("POST", "/v1/move", wanted)
 
     def migration(self) -> dict[str, Any] | None:
@@ -101,3 +104,9 @@ class ControlClient:
             raise NoAnswer(self.app, f"{type(error).__name__}: {error}") from error
         finally:
             connection.close()
+
+
+def _told(options: Options) -> dict[str, Any]:
+    """What is said of how slices move, beside the strategy."""
+    told: dict[str, Any] = {"hottest_first": True} if options.hottest_first else {}
+    return told if options.slices_an_epoch is None else {**told, "slices_an_epoch": options.slices_an_epoch}

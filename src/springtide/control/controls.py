@@ -3,14 +3,16 @@
 from typing import Any, Literal, Protocol, get_args
 
 from springtide.migration.errors import Busy, Refused, Unknown
+from springtide.migration.step import Options
 
-__all__ = ["Busy", "Controls", "Refused", "Strategy", "Unknown", "under_way"]
+__all__ = ["Busy", "Controls", "Options", "Refused", "Strategy", "Unknown", "under_way"]
 
 Strategy = Literal["handover", "progressive", "partial_pause", "lazy"]
 """How slices move between workers while the app runs."""
 
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 DEFAULT_STRATEGY: Strategy = "progressive"
+USUAL = Options()
 
 UNDER_WAY = ("starting", "copying", "moving")
 """States of a migration that has not ended; the others are done, cancelled and failed."""
@@ -42,10 +44,12 @@ class Controls(Protocol):
         An operator has `owners` and `replicas`, each by worker as ranges of slices: `{"w1": "0-31,64"}`.
         """
 
-    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
+    def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
         """Start a migration to that many workers, and return its progress; Busy if there is one already."""
 
-    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
+    def move(
+        self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL
+    ) -> dict[str, Any]:
         """Start a migration of some slices to a worker, and return its progress; Busy if there is one already."""
 
     def migration(self) -> dict[str, Any] | None:

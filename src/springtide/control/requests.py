@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from springtide.control.controls import DEFAULT_STRATEGY, STRATEGIES, Controls, Refused
+from springtide.control.controls import DEFAULT_STRATEGY, STRATEGIES, Controls, Options, Refused
 from springtide.ids import NAME
 
 MOST_WORKERS = 10_000
+MOST_SLICES = 1_000_000
+HOW = ("strategy", "slices_an_epoch", "hottest_first")
+"""The fields that say how slices move."""
 
 _RANGES = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 
@@ -22,14 +25,15 @@ class Scale:
 
     workers: int
     strategy: str
+    options: Options
 
     @classmethod
     def decode(cls, body: bytes) -> "Scale":
-        fields = _fields(body, ("workers", "strategy"), '{"workers": 4}')
-        return cls(_field(fields, "workers", _count), _strategy(fields))
+        fields = _fields(body, ("workers", *HOW), '{"workers": 4}')
+        return cls(_field(fields, "workers", _count), _strategy(fields), _options(fields))
 
     def apply(self, controls: Controls) -> dict[str, Any]:
-        return controls.scale(self.workers, self.strategy)
+        return controls.scale(self.workers, self.strategy, self.options)
 
 
 @dataclass(frozen=True)
@@ -40,18 +44,19 @@ class Move:
     slices: str
     to: str
     strategy: str
+    options: Options
 
     @classmethod
     def decode(cls, body: bytes) -> "Move":
         example = '{"operator": "counts", "slices": "3-9", "to": "1"}'
-        fields = _fields(body, ("operator", "slices", "to", "strategy"), example)
+        fields = _fields(body, ("operator", "slices", "to", *HOW), example)
         return cls(
             _field(fields, "operator", _id), _field(fields, "slices", _ranges), _field(fields, "to", _id),
-            _strategy(fields),
+            _strategy(fields), _options(fields),
         )  # fmt: skip
 
     def apply(self, controls: Controls) -> dict[str, Any]:
-        return controls.move(self.operator, self.slices, self.to, self.strategy)
+        return controls.move(self.operator, self.slices, self.to, self.strategy, self.options)
 
 
 @dataclass(frozen=True)
@@ -101,9 +106,17 @@ def _strategy(fields: Fields) -> str:
     return str(strategy)
 
 
-def _count(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_WORKERS:
-        raise Refused(f"{name!r} is {_shown(value)}: expected a whole number from 1 to {MOST_WORKERS}")
+def _options(fields: Fields) -> Options:
+    hottest_first = fields.get("hottest_first", False)
+    if not isinstance(hottest_first, bool):
+        raise Refused(f"'hottest_first' is {_shown(hottest_first)}: expected true or false")
+    at_once = fields.get("slices_an_epoch")
+    return Options(None if at_once is None else _count("slices_an_epoch", at_once, MOST_SLICES), hottest_first)
+
+
+def _count(name: str, value: object, most: int = MOST_WORKERS) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise Refused(f"{name!r} is {_shown(value)}: expected a whole number from 1 to {most}")
     return value
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from springtide.blocks.block import format_slices, parse_slices
+from springtide.control.controls import USUAL, Options
 from springtide.engine.running import Running
 from springtide.ids import WorkerId
 from springtide.plan.plan import OperatorPlan, Plan
@@ -59,11 +60,14 @@ class RunningControls:
             "operators": {name: _shares(plan, operator) for name, operator in plan.operators.items()},
         }
 
-    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
-        return self._running.workforce.scale(workers, strategy).to_json()
+    def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
+        return self._running.workforce.scale(workers, strategy, options).to_json()
 
-    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
-        return self._running.workforce.move(operator, parse_slices(slices), WorkerId(to), strategy).to_json()
+    def move(
+        self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL
+    ) -> dict[str, Any]:
+        wanted = parse_slices(slices)
+        return self._running.workforce.move(operator, wanted, WorkerId(to), strategy, options).to_json()
 
     def migration(self) -> dict[str, Any] | None:
         migration = self._running.workforce.migration

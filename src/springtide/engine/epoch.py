@@ -10,18 +10,18 @@ from pyspark.sql import DataFrame
 from springtide import faults
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
-from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, TornManifest
-from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
 from springtide.engine.bound import BoundGraph
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
+from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
-from springtide.engine.keyed import Replan, Setting, Updated, run_capture, run_keyed
+from springtide.engine.keyed import Setting, Updated, run_capture, run_keyed
 from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
+from springtide.engine.replan import GoBack, Replan
 from springtide.engine.session import prepare_epoch_session
 from springtide.engine.sparklog import offsets
 from springtide.engine.staff import Staff
@@ -42,7 +42,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Computed:
-    """An epoch that is ready to be made true, or was made true by an earlier driver."""
+    """An epoch that is ready to be made true, or was made true before."""
 
     manifest: Manifest
     kept: Mapping[str, Kept] = field(default_factory=dict)
@@ -60,19 +60,17 @@ class EpochRunner:
         app: str,
         bound: BoundGraph,
         inputs: Inputs,
-        store: Store,
+        history: History,
         staff: Staff,
         generation: int,
         progress: Progress,
         on_report: Callable[[EpochReport], None],
     ) -> None:
         self.app, self.bound, self.inputs = app, bound, inputs
-        self.store, self.staff, self.generation = store, staff, generation
+        self.history, self.staff, self.generation = history, staff, generation
         self.progress, self.on_report = progress, on_report
-        self.log = ManifestLog(store)
-        self.head = self.log.head()
-        self.collector = Collector(self.log)
-        self.garbage = self.collector.start(self.head)
+        self.collector = Collector(history.log)
+        self.garbage = self.collector.start(history.head)
         self.failure: BaseException | None = None
         self._turn = threading.Lock()
         self.refused = False
@@ -100,6 +98,26 @@ class EpochRunner:
         with self._turn:
             self._stopped = True
 
+    def finish(self) -> None:
+        """After the last epoch: nothing is left to repeat, and nothing that nobody needs."""
+        self.history.finish()
+        self.collector.release(self._pinned())
+
+    def feed_spark(self) -> bool:
+        """Before a query starts: let Spark go on after the last epoch; True if with one to be repeated, alone."""
+        self._prepared = False
+        return self.history.feed_spark()
+
+    def go_back(self) -> None:
+        """Go on from the last durable checkpoint, after GoBack has ended the query."""
+        with self._turn:
+            self.failure = None
+            dropped = self.history.go_back()
+            self.staff.went_back(self.history.head)
+            self.collector = Collector(self.history.log)
+            self.garbage = self.collector.start(self.history.head)
+            self._forget = (*dropped, *self.garbage.blocks)
+
     def _run(self, batch: DataFrame, epoch: Epoch) -> None:
         faults.fire("epoch.start", epoch)
         watch = Stopwatch()
@@ -109,27 +127,33 @@ class EpochRunner:
                 self._prepared = True
             frames = EpochFrames(self.bound, self.inputs, batch, self.staff)
         with frames:
-            if self.head is not None and self.head.epoch == epoch:
-                parent = self._before(self.head)
-                done = Computed(self.head, replayed=True)
-                frames.outputs.update(self.head.outputs)
+            head = self.history.head
+            if head is not None and head.epoch == epoch:
+                parent = self._before(head)
+                done = Computed(head, replayed=True)
+                frames.outputs.update(head.outputs)
             else:
                 parent = self._parent_of(epoch)
                 done = self._commit(frames, epoch, parent, watch)
             with watch.part("publish"):
-                self._publish(frames, done.manifest)
+                if not self.history.published(epoch):
+                    self._publish(frames, done.manifest)
         faults.fire("publish.after", epoch)
         with watch.part("collect"):
-            if not done.replayed:
-                let_go = self.staff.committed(done.manifest, parent, done.kept)
-                self.garbage = self.collector.committed(done.manifest, self.staff.pinned())
+            if done.manifest is not head:
+                let_go = self.staff.committed(done.manifest, parent, done.kept, done.reports)
+                self.history.durability.committed(done.manifest)
+                self.garbage = self.collector.committed(done.manifest, self._pinned())
                 self._forget = (*self.garbage.blocks, *let_go)
         self.on_report(self._report(done, parent, frames, watch))
+
+    def _pinned(self) -> set[str]:
+        return self.staff.pinned() | self.history.durability.pinned()
 
     def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> "Computed":
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
         with watch.part("compute"):
-            plan = self.staff.boundary(self.head)
+            plan = self.staff.boundary(parent)
             done = None
             retries = 0
             while done is None:
@@ -138,24 +162,26 @@ class EpochRunner:
                 except (Replan, StepFailed) as error:
                     retries += 1
                     frames.restart()
-                    plan = self.staff.replan(error, self.head)
+                    plan = self.staff.replan(error, parent)
+                    if self.staff.durable and not self.history.durability.covers(parent):
+                        raise GoBack(epoch, error) from error
         faults.fire("records.collected", epoch)
         with watch.part("commit"):
-            self.log.commit(done.manifest, parent)
-        self.head = done.manifest
+            self.history.commit(done.manifest, parent)
         faults.fire("manifest.after", epoch)
-        return done
+        return replace(done, replayed=self.history.repeated(epoch))
 
     def _parent_of(self, epoch: Epoch) -> Manifest | None:
-        expected = 0 if self.head is None else self.head.epoch + 1
+        head = self.history.head
+        expected = 0 if head is None else head.epoch + 1
         if epoch != expected:
             raise LineageBroken(epoch, expected - 1)
-        return self.head
+        return head
 
     def _before(self, manifest: Manifest) -> Manifest | None:
         """The manifest before one; None if there is none to read."""
         try:
-            return self.log.read(Epoch(manifest.epoch - 1))
+            return self.history.log.read(Epoch(manifest.epoch - 1))
         except (FileNotFoundError, TornManifest):
             return None
 
@@ -165,8 +191,11 @@ class EpochRunner:
         kept: dict[str, Kept] = {}
         reports: list[OperatorReport] = []
         before = parent.operators if parent is not None else {}
-        staff = self.staff
-        setting = Setting(self.app, epoch, plan, staff.storage, self._forget, staff, staff.durable)
+        staff, durability = self.staff, self.history.durability
+        readable = staff.durable and durability.covers(parent)
+        setting = Setting(
+            self.app, epoch, plan, staff.storage, self._forget, staff, readable, durability.each_epoch
+        )
 
         def update(node: Keyed) -> Updated:
             few_rows = self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS
@@ -183,7 +212,7 @@ class EpochRunner:
             reports.append(report)
         manifest = Manifest(
             self.app, epoch, "" if parent is None else parent.id, plan.version, self.generation,
-            operators, dict(frames.outputs), offsets(self.store, epoch),
+            operators, dict(frames.outputs), offsets(self.history.store, epoch), durability.each_epoch,
         )  # fmt: skip
         return Computed(manifest, kept, tuple(reports))
 

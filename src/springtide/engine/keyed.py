@@ -1,7 +1,6 @@
 """A keyed step's job in an epoch: one shuffle, one update, one commit record an instance."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from springtide.dataflow.graph import Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.record import RECORD, CommitRecord, MapStats
+from springtide.engine.replan import Replan
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Backup, Kept
 from springtide.engine.worker.parcel import INSTANCE, PARCEL
@@ -38,8 +38,10 @@ class Setting:
     forget: tuple[str, ...]
     """Blocks whose local copies nobody needs any more."""
     staff: Staff
-    durable: bool = True
+    read_durable: bool = True
     """State that is not on its worker may be read from the durable store."""
+    write_durable: bool = True
+    """New state goes to the durable store at once."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +52,6 @@ class Updated:
     output: tuple[BlockRef, ...]
     kept: Kept
     report: OperatorReport
-
-
-class Replan(Exception):
-    """An epoch can't be finished under its plan: tasks ran on other workers, or without their state."""
-
-    def __init__(
-        self, step: str, astray: Mapping[WorkerId, str], missing: Mapping[WorkerId, frozenset[SliceId]]
-    ) -> None:
-        super().__init__(step, astray, missing)
-        self.step, self.astray, self.missing = step, astray, missing
-
-    def __str__(self) -> str:
-        lost = "; ".join(f"worker {w} lacks slices {format_slices(s)}" for w, s in self.missing.items())
-        strays = "; ".join(f"a task for worker {w} ran on {other}" for w, other in self.astray.items())
-        return f"step {self.step!r}: {' and '.join(filter(None, (lost, strays)))}"
 
 
 def run_keyed(
@@ -87,7 +74,8 @@ def run_keyed(
     prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment)
     update = Update(
         node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.forget,
-        behind=behind, parts=setting.staff.parts(), durable=setting.durable,
+        behind=behind, parts=setting.staff.parts(), read_durable=setting.read_durable,
+        write_durable=setting.write_durable,
     )  # fmt: skip
     if few_rows and not share.replicas:
         # One Python task less for each partition; with many rows, preparing them before the shuffle pays.

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from springtide import faults
 from springtide.engine.cluster import NotEnoughWorkers
@@ -11,7 +12,7 @@ from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import CANCELLED, DONE, FAILED, MOVING, Migration
 from springtide.migration.step import Flip, Hold, Options, Stall, Supply
-from springtide.migration.strategies import STRATEGIES
+from springtide.migration.strategies import STRATEGIES, check
 from springtide.plan.moves import Move, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
@@ -43,7 +44,7 @@ class Migrator:
             now = len(roster.staying())
             if not 1 <= workers <= roster.plan.slices:
                 raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
-            migration = self._request(strategy, f"from {now} to {workers} workers")
+            migration = self._request(strategy, f"from {now} to {workers} workers", options)
             self._wanted_before, roster.wanted = roster.wanted, workers
             if workers == now:
                 migration.end(DONE, "nothing to do")
@@ -68,15 +69,15 @@ class Migrator:
             beyond = sorted(s for s in slices if not 0 <= s < plan.slices)
             if beyond or not slices:
                 raise Unknown(f"expected slices from 0 to {plan.slices - 1}, got {beyond or 'none'}")
-            migration = self._request(strategy, f"{len(slices)} slices of {operator!r} to worker {to}")
+            migration = self._request(strategy, f"{len(slices)} slices of {operator!r} to worker {to}", options)
             after = [to if s in slices else owner for s, owner in enumerate(share.owners)]
-            _begin(migration, moves(operator, share.owners, after), options)
+            self._begin(migration, moves(operator, share.owners, after), options)
             return migration
 
     def take_on(self, workers: list[Worker], strategy: str, what: str) -> Migration:
         """Give workers that have come by themselves their share."""
         with self.roster.lock:
-            migration = self._request(strategy, what)
+            migration = self._request(strategy, what, Options())
             self._begin_joining(migration, workers, Options())
             return migration
 
@@ -117,9 +118,8 @@ class Migrator:
             migration.go_on()
         self._finish(migration)
 
-    def _request(self, strategy: str, what: str) -> Migration:
-        if strategy not in STRATEGIES:
-            raise Refused(f"expected a strategy of {sorted(STRATEGIES)}, got {strategy!r}")
+    def _request(self, strategy: str, what: str, options: Options) -> Migration:
+        check(strategy, options)
         if self.current is not None and self.current.under_way:
             raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
         self._count += 1
@@ -155,14 +155,19 @@ class Migrator:
             ring = ring.joined(worker)
         migration.ring, migration.joining = ring.levelled(), frozenset(w.id for w in new)
         roster.change(roster.owners(), roster.standing_by(), (*roster.plan.workers, *new))
-        _begin(migration, self._moves_to(migration.ring), options)
+        self._begin(migration, self._moves_to(migration.ring), options)
 
     def _begin_leaving(self, migration: Migration, leaving: list[Worker], options: Options) -> None:
         ring = self.roster.ring
         for worker in leaving:
             ring = ring.left(worker.id, heir=ring.neighbour(worker.id))
         migration.ring, migration.leaving = ring.levelled(), frozenset(w.id for w in leaving)
-        _begin(migration, self._moves_to(migration.ring), options)
+        self._begin(migration, self._moves_to(migration.ring), options)
+
+    def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:
+        if options.hottest_first:
+            options = replace(options, heat=self.roster.thermometer.read())
+        migration.begin(found, STRATEGIES[migration.strategy](found, options) if found else (Flip(()),))
 
     def _moves_to(self, ring: Ring) -> tuple[Move, ...]:
         shares = self.roster.plan.operators.items()
@@ -246,10 +251,6 @@ class Migrator:
         roster.leaving |= migration.joining
         roster.change(roster.owners(), roster.standing_by())
         migration.end(state, why)
-
-
-def _begin(migration: Migration, found: Sequence[Move], options: Options) -> None:
-    migration.begin(found, STRATEGIES[migration.strategy](found, options) if found else (Flip(()),))
 
 
 def _reason(error: Exception) -> str:

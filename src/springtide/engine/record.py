@@ -75,5 +75,5 @@ class CommitRecord:
                 fields[name] = BlockRef.from_json(fields[name])
         fields["replaced"] = tuple((name, slices) for name, slices in fields["replaced"])
         fields["stats"] = MapStats(**fields["stats"])
-        fields["report"] = InstanceReport(**fields["report"])
+        fields["report"] = InstanceReport.from_json(fields["report"])
         return cls(**fields)

@@ -1,13 +1,15 @@
 """A running app: started, watched, stopped."""
 
 import os
+import re
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -21,13 +23,15 @@ from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.errors import StepFailed
 from springtide.engine.bound import BoundGraph, bind
+from springtide.engine.conductor import Conductor
+from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
+from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
-from springtide.engine.session import SessionConfig, make_session
+from springtide.engine.session import SessionConfig, make_session, retaining
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
-from springtide.engine.sparklog import align
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.until import Until
 from springtide.engine.worker.task import Storage
@@ -36,12 +40,15 @@ from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
+from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import even_plan
 
 EMBEDDED = WorkerId("driver")
 POLL_S = 0.2
 """How often a waiting caller looks whether the query has ended by itself."""
+RETAINED_INTERVALS = 8
+"""Spark's log must reach back beyond the last durable checkpoint, however late it is."""
 Listener = Callable[[EpochReport], None]
 
 
@@ -59,6 +66,8 @@ class RunConfig:
     """When to stop by itself; never by default."""
     local: str | None = None
     """The workers' directory for blocks; a temporary one by default."""
+    durable_every: int = 1
+    """Epochs from one durable checkpoint of the state to the next."""
     workforce: WorkforceConfig | None = None
     """Several workers; one, embedded or not, if None."""
     session: SessionConfig = field(default_factory=SessionConfig)
@@ -86,14 +95,15 @@ class Running:
         dataflow.graph()  # A graph that does not hold together is refused before Spark starts.
         self._spark = spark or make_session(dataflow.name, config.session)
         try:
-            self._runner, self.query = self._start(dataflow, store)
+            self._conductor = self._start(dataflow, store)
         except BaseException:
             self._close()
             raise
         self._started = time.monotonic()
 
-    def _start(self, dataflow: Dataflow, store: Store) -> tuple[EpochRunner, StreamingQuery]:
+    def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
         graph, spark, config = dataflow.graph(), self._spark, self.config
+        _check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
@@ -107,21 +117,21 @@ class Running:
         if local is None:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
+        history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
         runner = EpochRunner(
-            dataflow.name, bound, inputs, PatientStore(store), self._staff, self._claim.generation, Progress(graph),
+            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, Progress(graph),
             self._on_report,
         )  # fmt: skip
-        align(store, None if runner.head is None else runner.head.epoch)
-        writer = (
-            inputs.stream.writeStream.foreachBatch(runner)
-            .queryName(dataflow.name)
-            .option("checkpointLocation", f"{store.url}/{SPARK_LOG}")
-        )
+
+        def start(trigger: Mapping[str, Any]) -> StreamingQuery:
+            writer = inputs.stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
+            writer = writer.option("checkpointLocation", f"{store.url}/{SPARK_LOG}").trigger(**trigger)
+            with retaining(spark, config.durable_every * RETAINED_INTERVALS):
+                return writer.start()
+
         if config.until.available:
-            writer = writer.trigger(availableNow=True)
-        else:
-            writer = writer.trigger(processingTime=f"{round(config.trigger_s * 1000)} milliseconds")
-        return runner, writer.start()
+            return Conductor(runner, start, {"availableNow": True})
+        return Conductor(runner, start, {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"})
 
     def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
         config, spark = self.config, self._spark
@@ -140,19 +150,31 @@ class Running:
         return Alone(plan, storage)
 
     @property
+    def active(self) -> bool:
+        """Whether there are epochs to come."""
+        return self._conductor.active
+
+    @property
+    def query(self) -> StreamingQuery:
+        """Spark's query."""
+        return self._conductor.query
+
+    @property
     def workforce(self) -> Workforce:
         """The workers, and how to change them."""
         if not isinstance(self._staff, Workforce):
             raise Refused("expected an app on several workers, got one on a single one: start it with workers=N")
         return self._staff
 
-    def scale(self, workers: int, strategy: str = DEFAULT) -> Migration:
+    def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:
         """Grow or shrink to so many workers while the app runs; returns at once."""
-        return self.workforce.scale(workers, strategy)
+        return self.workforce.scale(workers, strategy, options)
 
-    def move(self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT) -> Migration:
+    def move(
+        self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT, options: Options | None = None
+    ) -> Migration:
         """Move some slices of a keyed step to a worker while the app runs; returns at once."""
-        return self.workforce.move(operator, frozenset(map(SliceId, slices)), WorkerId(to), strategy)
+        return self.workforce.move(operator, frozenset(map(SliceId, slices)), WorkerId(to), strategy, options)
 
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)
@@ -179,19 +201,19 @@ class Running:
 
     def _ended(self) -> bool:
         """Wait a moment; True if the query ended or the app reached its end."""
-        if self._done.wait(POLL_S) or not self.query.isActive:
+        if self._done.wait(POLL_S) or not self.active:
             return True
         seconds = self.config.until.seconds
         return seconds is not None and time.monotonic() - self._started >= seconds
 
     def stop(self) -> list[EpochReport]:
         """Finish the epoch in flight, stop the query, give the checkpoint back."""
-        self._runner.stop()
+        conductor = self._conductor
         try:
-            self.query.stop()
-            failure = self._runner.failure
-            if failure is None and not self._runner.refused:
-                failure = self.query.exception()
+            conductor.stop()
+            failure = conductor.failure
+            if failure is None:
+                conductor.runner.finish()
         finally:
             self._close()
         if failure is not None:
@@ -214,6 +236,18 @@ class Running:
             self._spark.stop()
             if staff is not None:
                 staff.close()
+
+
+def _check_interval(config: RunConfig, spark: SparkSession) -> None:
+    """With one worker that is not embedded, Spark may run an epoch anywhere, and only the durable store is there."""
+    if config.durable_every < 1:
+        raise ValueError(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
+    master = spark.sparkContext.master or ""
+    if config.durable_every > 1 and config.workforce is None and not re.match(r"local(\[|$)", master):
+        raise ValueError(
+            f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
+            f"start with workers=N on {master}, or leave the interval at 1"
+        )
 
 
 def _named(failure: PySparkException) -> StepFailed:

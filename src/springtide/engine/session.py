@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,6 +61,8 @@ def box(workers: int) -> str:
     return f"local-cluster[{workers},{BOX_SLOTS},{BOX_MEMORY_MB}]"
 
 
+RETAINED = "spark.sql.streaming.minBatchesToRetain"
+
 EPOCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -114,3 +117,14 @@ def prepare_epoch_session(spark: SparkSession) -> None:
     """Settings that our jobs rely on: partitions stay as planned, and batches are large."""
     for key, value in EPOCH_SETTINGS.items():
         spark.conf.set(key, value)
+
+
+@contextmanager
+def retaining(spark: SparkSession, epochs: int) -> Iterator[None]:
+    """Let a query that is started here keep so many epochs in its logs, or more if that is set."""
+    before = int(spark.conf.get(RETAINED) or 0)
+    spark.conf.set(RETAINED, max(before, epochs))
+    try:
+        yield
+    finally:
+        spark.conf.set(RETAINED, before)

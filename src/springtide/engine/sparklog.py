@@ -33,6 +33,24 @@ def align(store: Store, head: Epoch | None) -> None:
     _forget(store, "commits", [again])
 
 
+def entries(store: Store, after: int) -> dict[Epoch, str]:
+    """What Spark logged of the offsets of each epoch after one, whether it was done or not."""
+    later = [epoch for epoch in _logged(store, "offsets") if epoch > after]
+    return {Epoch(epoch): store.get(f"{DIRECTORY}/offsets/{epoch}").decode() for epoch in later}
+
+
+def done(store: Store, epoch: Epoch) -> bool:
+    """Whether Spark has logged an epoch as done."""
+    return epoch in _logged(store, "commits")
+
+
+def feed(store: Store, epoch: Epoch, entry: str) -> None:
+    """Make Spark run an epoch next, from these offsets. No query may be running."""
+    _forget(store, "commits", [e for e in _logged(store, "commits") if e >= epoch])
+    _forget(store, "offsets", [e for e in _logged(store, "offsets") if e >= epoch])
+    store.put(f"{DIRECTORY}/offsets/{epoch}", entry.encode())
+
+
 def _logged(store: Store, log: str) -> list[int]:
     return sorted(int(name) for name in store.list(f"{DIRECTORY}/{log}") if name.isdigit())
 

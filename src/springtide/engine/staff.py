@@ -1,16 +1,20 @@
 """Who runs an epoch: one worker that is always there, or a workforce that changes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from pyspark.sql import DataFrame
 
+from springtide.blocks.block import parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.replan import Replan
 from springtide.engine.standby import Kept, owed
+from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
+from springtide.metrics.report import OperatorReport
 from springtide.plan.plan import Plan
 
 
@@ -45,12 +49,18 @@ class Staff(Protocol):
         """Around every job of an epoch."""
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
     ) -> tuple[str, ...]:
         """An epoch is true; the blocks that workers can let go."""
 
     def pinned(self) -> set[str]:
         """Blocks that are needed though the last manifests do not name them."""
+
+    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
+        """Who can make which runs of a manifest durable, beside those that are."""
+
+    def went_back(self, head: Manifest | None) -> None:
+        """The app goes on from an earlier state: what workers have kept since is of no use."""
 
     def stop(self) -> None:
         """Let go what runs beside the epochs."""
@@ -71,6 +81,8 @@ class Alone:
         return self.plan
 
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
+        if isinstance(error, Replan):
+            return self.plan  # Its files are gone; the durable store may have them.
         raise error
 
     def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
@@ -90,12 +102,19 @@ class Alone:
         yield
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
     ) -> tuple[str, ...]:
         return ()
 
     def pinned(self) -> set[str]:
         return set()
+
+    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
+        runs = (run for state in manifest.operators.values() for run in state.runs if run.name not in stored)
+        return [Deposit(run, parse_slices(run.slices), self.plan.workers[0].id) for run in runs]
+
+    def went_back(self, head: Manifest | None) -> None:
+        return None
 
     def stop(self) -> None:
         return None

@@ -109,11 +109,11 @@ class Standbys:
                 standby = share.standby(worker.id)
                 for run in manifest.operators[step].runs if standby else ():
                     lacking = (parse_slices(run.slices) & standby) - self._held(worker.id, run)
-                    for source, slices in self._sources(run, lacking, share, plan).items():
+                    for source, slices in self.holders(run, lacking, share, plan).items():
                         found.append(Copy(run, frozenset(slices), source, worker.id))
         return found
 
-    def _sources(
+    def holders(
         self, run: BlockRef, slices: frozenset[SliceId], share: OperatorPlan, plan: Plan
     ) -> Mapping[WorkerId, set[SliceId]]:
         """Who can give a run's slices: the worker that wrote it, else their owners, who got parts of it."""
@@ -195,10 +195,18 @@ class Standbys:
             states.append(self._copying.operators)
         return {run.name for operators in states for state in operators.values() for run in state.runs}
 
+    def held(self) -> set[str]:
+        """All blocks that workers hold for others."""
+        parts = {part.name for held in self._parts.values() for some in held.values() for part in some}
+        return {*parts, *(block.name for block in self._backups()), *self._let_go}
+
     def backup_bytes(self) -> int:
         """What is kept of epochs that no base covers yet."""
-        blocks = (b.block for kept in self._kept.values() for k in kept.values() for b in k.backups.values())
-        return sum(block.size_bytes for block in blocks if block is not None)
+        return sum(block.size_bytes for block in self._backups())
+
+    def _backups(self) -> list[BlockRef]:
+        backups = (b for kept in self._kept.values() for k in kept.values() for b in k.backups.values())
+        return [backup.block for backup in backups if backup.block is not None]
 
     def _backup(self, step: str, worker: WorkerId, epoch: Epoch) -> Backup | None:
         kept = self._kept.get(epoch, {}).get(step)

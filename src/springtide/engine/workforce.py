@@ -2,24 +2,27 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from springtide.blocks.block import parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
-from springtide.engine.keyed import Replan
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import WATCH_S, Recovery
+from springtide.engine.replan import Replan
 from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Kept, Standbys, owed
+from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.metrics.report import OperatorReport
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
@@ -175,10 +178,11 @@ class Workforce:
             self._context.removeJobTag(self.recovery.tag)
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
     ) -> tuple[str, ...]:
         roster = self.roster
         with roster.lock:
+            roster.thermometer.observe(reports)
             before = roster.served or roster.plan
             gone = roster.standbys.committed(manifest, parent, roster.plan, before, kept)
             roster.head, roster.served = manifest, roster.plan
@@ -187,6 +191,24 @@ class Workforce:
     def pinned(self) -> set[str]:
         with self.roster.lock:
             return self.roster.standbys.pinned()
+
+    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
+        found = []
+        with self.roster.lock:
+            standbys, plan = self.roster.standbys, self.roster.plan
+            for step, state in manifest.operators.items():
+                for run in state.runs:
+                    if run.name not in stored:
+                        holders = standbys.holders(run, parse_slices(run.slices), plan.operators[step], plan)
+                        found += [Deposit(run, frozenset(slices), worker) for worker, slices in holders.items()]
+        return found
+
+    def went_back(self, head: Manifest | None) -> None:
+        roster = self.roster
+        with roster.lock:
+            left, roster.standbys = roster.standbys.held(), Standbys()
+            roster.standbys.given_up(left)
+            roster.head, roster.served = head, None
 
     def stop(self) -> None:
         self.recovery.stop()

@@ -5,6 +5,7 @@ deserialising them, processing them, serialising the result. *Idle* time is wait
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,10 +26,17 @@ class InstanceReport:
     resident_bytes: int = 0
     worker: str = ""
     """The worker it ran on; empty if there is only one."""
+    slice_rows: tuple[tuple[int, int], ...] = ()
+    """By slice: the rows that reached it; slices without any are left out."""
 
     @property
     def useful_s(self) -> float:
         return self.deserialise_s + self.process_s + self.serialise_s
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "InstanceReport":
+        rows = fields.get("slice_rows", ())
+        return cls(**{**fields, "slice_rows": tuple((slice_id, count) for slice_id, count in rows)})
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class EpochReport:
         fields: dict[str, Any] = json.loads(line)
         fields["phases"] = Phases(**fields["phases"])
         fields["operators"] = tuple(
-            OperatorReport(**{**o, "instances": tuple(InstanceReport(**i) for i in o["instances"])})
+            OperatorReport(**{**o, "instances": tuple(InstanceReport.from_json(i) for i in o["instances"])})
             for o in fields["operators"]
         )
         return cls(**fields)

@@ -1,10 +1,9 @@
 """The steps of a migration. Each takes effect between two epochs; none stops the app."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from springtide.ids import SliceId
-from springtide.plan.moves import Move
+from springtide.plan.moves import Heat, Move
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,12 @@ Step = Stall | Supply | Flip | Hold
 class Options:
     """What a strategy may be told."""
 
-    slices_an_epoch: int = 8
-    """For `progressive`: how many slices change owner at once."""
-    heat: Mapping[SliceId, float] = field(default_factory=dict)
-    """For `progressive`: hotter slices go first."""
+    slices_an_epoch: int | None = None
+    """For `progressive`: how many slices change owner at once; it knows a good number."""
+    hottest_first: bool = False
+    """For `progressive`: the slices with the most rows go first."""
+    heat: Heat = field(default_factory=dict)
+    """How hot slices are, if that counts."""
     hold_s: float = 10.0
     """For `lazy`: how long the old owner is kept."""
 

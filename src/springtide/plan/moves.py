@@ -6,6 +6,9 @@ from itertools import zip_longest
 
 from springtide.ids import SliceId, WorkerId
 
+Heat = Mapping[tuple[str, SliceId], float]
+"""By operator and slice: the rows it has in an epoch, or anything else that is more where there is more to do."""
+
 
 class BadMoves(ValueError):
     """Two plans that cannot be compared, or steps of no size."""
@@ -32,7 +35,7 @@ def moves(operator: str, before: Sequence[WorkerId], after: Sequence[WorkerId]) 
     )
 
 
-def steps(moves: Sequence[Move], k: int, heat: Mapping[SliceId, float] | None = None) -> tuple[tuple[Move, ...], ...]:
+def steps(moves: Sequence[Move], k: int, heat: Heat | None = None) -> tuple[tuple[Move, ...], ...]:
     """Batches of `k` moves, the last one perhaps smaller: the hottest slices first, else targets taking turns.
 
     A slice that `heat` does not name is cold (0.0); equally hot slices take turns between their targets.
@@ -41,7 +44,7 @@ def steps(moves: Sequence[Move], k: int, heat: Mapping[SliceId, float] | None = 
         raise BadMoves(f"steps of {k} moves; a step needs at least 1")
     order = _taking_turns(moves)
     if heat is not None:
-        order.sort(key=lambda move: -heat.get(move.slice, 0.0))
+        order.sort(key=lambda move: -heat.get((move.operator, move.slice), 0.0))
     return tuple(tuple(order[i : i + k]) for i in range(0, len(order), k))
 
 

@@ -88,6 +88,13 @@ class Opening:
         others = frozenset(map(SliceId, range(self.slices))) - stalled
         return [self._only(rows, others) for rows in tables], [self._only(rows, stalled) for rows in tables]
 
+    def census(self, tables: list[pa.Table]) -> tuple[tuple[int, int], ...]:
+        """By slice: how many rows there are; slices without any are left out."""
+        counts = np.zeros(self.slices, np.int64)
+        for rows in tables:
+            counts += np.bincount(slice_of(rows.column(POSITION).to_numpy(), self.slices), minlength=self.slices)
+        return tuple((int(number), int(counts[number])) for number in np.flatnonzero(counts))
+
     def _open(self, ref: BlockRef, needed: frozenset[SliceId]) -> list[Run]:
         table = self.blocks.local(ref)
         if table is not None:

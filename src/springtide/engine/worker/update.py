@@ -47,8 +47,10 @@ class Update:
     """Slices that a new owner takes over from an older state."""
     parts: Mapping[WorkerId, Parts] = field(default_factory=dict)
     """What workers that stand by hold of other workers' runs."""
-    durable: bool = True
+    read_durable: bool = True
     """May read state from the durable store; else what is not here is reported."""
+    write_durable: bool = True
+    """New state goes to the durable store at once; else to this worker alone."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
@@ -65,7 +67,7 @@ class Update:
         with watch.part("deserialise"):
             rows = self._received(received)
             opening = Opening(blocks, self.logic.layout, len(self.plan.instance_of), self.parts.get(planned, {}))
-            opening.durable = self.durable
+            opening.durable = self.read_durable
             mine = frozenset(self.plan.slices_of(instance)) - self.plan.stalled
             arrivals, stalled = opening.parted(rows.arrivals, self.plan.stalled)
             behind = [b for b in self.behind if b.worker == planned and b.slices & mine]
@@ -94,7 +96,7 @@ class Update:
         report = InstanceReport(
             instance, sum(a.num_rows for a in rows.arrivals), results.num_rows, watch["idle"],
             watch["deserialise"], watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
-            planned,
+            planned, opening.census(rows.arrivals),
         )  # fmt: skip
         replaced = tuple(opening.counted[run.name] for run in updated.replaced)
         added = updated.keys_added + sum(c.keys_added for c in owed)
@@ -117,6 +119,7 @@ class Update:
         return blocks.write(
             rows, operator=self.step, epoch=self.epoch, instance=instance, kind=RUN,
             slices=format_slices(mine), expires_us=_expiry_range(rows, self.logic.layout),
+            durable=self.write_durable,
         )  # fmt: skip
 
     def _write_all(

@@ -1,0 +1,96 @@
+"""Durable checkpoints of the state, further apart than epochs, and what is repeated after going back to one.
+
+With an interval, an epoch's runs stay on their workers, and its manifest says that they are not durable. A
+durable checkpoint is a manifest of its own, all of whose runs are in the durable store. If every copy of some
+state is lost, the app goes back to it and repeats the epochs since, each from the very offsets it had.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest, TornManifest
+from springtide.blocks.store import Store
+from springtide.ids import Epoch
+
+DIRECTORY = "durable"
+REPLAY = "replay.json"
+
+_NAME = re.compile(r"([0-9]{9,})\.json")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Epochs to be repeated, oldest first."""
+
+    committed: int
+    """The last epoch that was true when the app went back; every sink has all epochs before it."""
+    entries: Mapping[Epoch, str]
+    """By epoch: Spark's log entry with its offsets."""
+
+    def encode(self) -> bytes:
+        entries = {str(epoch): entry for epoch, entry in sorted(self.entries.items())}
+        return json.dumps({"committed": self.committed, "entries": entries}).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Replay":
+        fields = json.loads(data)
+        return cls(fields["committed"], {Epoch(int(e)): entry for e, entry in fields["entries"].items()})
+
+
+class DurableLog:
+    """The durable checkpoints in a store: the last one counts. Only the driver that holds the claim uses it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def last(self) -> Manifest | None:
+        """The last durable checkpoint that is whole."""
+        for epoch in reversed(self._epochs()):
+            try:
+                return Manifest.decode(self.store.get(_path(epoch)))
+            except TornManifest:
+                continue
+        return None
+
+    def commit(self, manifest: Manifest) -> None:
+        """From now on the app can go back to this one; earlier ones are of no use any more."""
+        self.store.put(_path(manifest.epoch), replace(manifest, durable=True).encode())
+        self.store.delete(_path(epoch) for epoch in self._epochs() if epoch != manifest.epoch)
+
+    def clear(self) -> None:
+        """Every epoch is durable: there is nothing to go back to."""
+        self.store.delete([_path(epoch) for epoch in self._epochs()])
+
+    def replay(self) -> Replay | None:
+        """What is still to be repeated."""
+        try:
+            return Replay.decode(self.store.get(REPLAY))
+        except FileNotFoundError:
+            return None
+
+    def note(self, replay: Replay) -> None:
+        """Remember what is to be repeated, before going back: a crash then changes nothing."""
+        self.store.put(REPLAY, replay.encode())
+
+    def go_back(self, log: ManifestLog) -> Manifest | None:
+        """Make the last durable checkpoint the head of the manifest log; None if that is the very beginning."""
+        base = self.last()
+        if base is not None:
+            log.reset(base)
+        log.forget([epoch for epoch in reversed(log.epochs()) if base is None or epoch > base.epoch])
+        return base
+
+    def repeated(self) -> None:
+        """All is repeated; the app goes on."""
+        self.store.delete([REPLAY])
+
+    def _epochs(self) -> list[Epoch]:
+        found = (_NAME.fullmatch(name) for name in self.store.list(DIRECTORY))
+        return sorted(Epoch(int(match[1])) for match in found if match)
+
+
+def _path(epoch: Epoch) -> str:
+    return f"{DIRECTORY}/{epoch:09d}.json"

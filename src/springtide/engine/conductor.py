@@ -1,0 +1,76 @@
+"""Keeps the query going: Spark is fed the epochs that must be repeated, and started again after going back."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from springtide.engine.epoch import EpochRunner
+from springtide.engine.replan import GoBack
+
+ONE_EPOCH: Mapping[str, Any] = {"once": True}
+"""The trigger of a query that runs the epoch it was fed, and no other."""
+
+
+class Conductor:
+    """One query after another; most often the first is the only one."""
+
+    def __init__(
+        self,
+        runner: EpochRunner,
+        start: Callable[[Mapping[str, Any]], StreamingQuery],
+        trigger: Mapping[str, Any],
+    ) -> None:
+        self.runner, self._start, self._trigger = runner, start, trigger
+        self.failure: BaseException | None = None
+        self._repeating = False
+        self._stopped = False
+        self._turn = threading.Lock()
+        self.query = self._next()
+        self._thread = threading.Thread(target=self._follow, name="springtide-conductor", daemon=True)
+        self._thread.start()
+
+    @property
+    def active(self) -> bool:
+        """Whether there are epochs to come."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Finish the epoch in flight and stop the query."""
+        self.runner.stop()
+        with self._turn:
+            self._stopped = True
+            self.query.stop()
+        self._thread.join()
+
+    def _next(self) -> StreamingQuery:
+        self._repeating = self.runner.feed_spark()
+        return self._start(ONE_EPOCH if self._repeating else self._trigger)
+
+    def _follow(self) -> None:
+        """Until the query ends for good."""
+        try:
+            while True:
+                failure = _outcome(self.query)
+                with self._turn:
+                    if self._stopped or self.runner.refused:
+                        return
+                    if isinstance(self.runner.failure, GoBack):
+                        self.runner.go_back()
+                    elif failure is not None or not self._repeating:
+                        self.failure = self.runner.failure or failure
+                        return
+                    self.query = self._next()
+        except BaseException as error:
+            self.failure = error
+
+
+def _outcome(query: StreamingQuery) -> BaseException | None:
+    """Wait until a query ends; what made it fail, if it failed."""
+    try:
+        query.awaitTermination()
+    except PySparkException as error:
+        return error
+    return None

@@ -1,0 +1,83 @@
+"""How far back the app can go: every epoch is durable, or a checkpoint is made so every few of them."""
+
+from collections.abc import Callable, Set
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from springtide.blocks.durable import DurableLog
+from springtide.blocks.manifest import Manifest
+
+LATE = 2
+"""An epoch waits for a durable checkpoint that is late by so many intervals."""
+
+Deposit = Callable[[Manifest, Set[str]], Manifest | None]
+"""Makes a manifest durable, given the names of blocks that are; None if that could not be done now."""
+
+
+class Durability:
+    """The last durable checkpoint; the next one is made beside the epochs."""
+
+    def __init__(self, log: DurableLog, every: int, deposit: Deposit, head: Manifest | None) -> None:
+        """`head` is durable, as it is whenever a driver starts."""
+        self.log, self.every, self._deposit = log, every, deposit
+        self._base = head
+        self._coming: Manifest | None = None
+        self._under_way: Future[None] | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="springtide-durable")
+        if every == 1 or head is None:
+            log.clear()
+        else:
+            log.commit(head)
+
+    @property
+    def each_epoch(self) -> bool:
+        """Workers store every run durably at once."""
+        return self.every == 1
+
+    def covers(self, head: Manifest | None) -> bool:
+        """Whether all the state of the last epoch is in the durable store."""
+        return self.each_epoch or _epoch(head) == _epoch(self._base)
+
+    def committed(self, manifest: Manifest) -> None:
+        """An epoch is true: begin a checkpoint if one is due, wait for it if it is late, raise why if it failed."""
+        if self.each_epoch:
+            return
+        self._look(late=manifest.epoch - _epoch(self._base) >= self.every * (1 + LATE))
+        if self._under_way is None and manifest.epoch - _epoch(self._base) >= self.every:
+            self._coming = manifest
+            self._under_way = self._pool.submit(self._make, manifest)
+
+    def pinned(self) -> set[str]:
+        """The state of the last durable checkpoint, and of the next."""
+        needed = (m for m in (self._base, self._coming) if m is not None and not self.each_epoch)
+        return set[str]().union(*(m.state_blocks() for m in needed))
+
+    def wait(self) -> None:
+        """See the checkpoint under way end, well or not."""
+        if self._under_way is not None:
+            wait([self._under_way])
+
+    def went_back(self, base: Manifest | None) -> None:
+        """The app goes on from the last durable checkpoint."""
+        self._under_way, self._coming, self._base = None, None, base
+
+    def finish(self, head: Manifest | None) -> None:
+        """The app stops: make the last epoch durable, so that nothing has to be repeated."""
+        self._pool.shutdown(wait=True)
+        if head is not None and not self.covers(head):
+            self._make(head)
+
+    def _look(self, *, late: bool) -> None:
+        if self._under_way is not None and (late or self._under_way.done()):
+            done, self._under_way, self._coming = self._under_way, None, None
+            done.result()
+
+    def _make(self, manifest: Manifest) -> None:
+        stored = set[str]() if self._base is None else self._base.state_blocks()
+        made = self._deposit(manifest, stored)
+        if made is not None:
+            self.log.commit(made)
+            self._base = made
+
+
+def _epoch(manifest: Manifest | None) -> int:
+    return -1 if manifest is None else manifest.epoch

@@ -1,0 +1,109 @@
+"""What the checkpoint says has happened: the epochs that are true, and those to be repeated."""
+
+from springtide import faults
+from springtide.blocks.durable import DurableLog, Replay
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest
+from springtide.blocks.store import Store
+from springtide.engine.durability import Deposit, Durability
+from springtide.engine.sparklog import align, done, entries, feed
+from springtide.ids import Epoch
+
+
+class History:
+    """The manifests, the durable checkpoint behind them, and Spark's own logs, kept in step.
+
+    A driver starts with nothing on its workers, so it opens the history where all state is durable: at the last
+    epoch, or at the last durable checkpoint, from which Spark is fed the epochs since, one by one.
+    """
+
+    def __init__(self, store: Store, every: int, deposit: Deposit) -> None:
+        self.store = store
+        self.log = ManifestLog(store)
+        self._checkpoints = DurableLog(store)
+        self.head = self.log.head()
+        """The last epoch that is true."""
+        self.replay = self._checkpoints.replay()
+        """What is to be repeated, or was a moment ago."""
+        if self.head is not None and not self.head.durable:
+            base = self._checkpoints.last()
+            if base is not None and base.epoch == self.head.epoch:
+                self.log.reset(base)
+                self.head = base
+            else:
+                self._rewind()
+        self.durability = Durability(self._checkpoints, every, deposit, self.head)
+
+    def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
+        """Make an epoch true."""
+        self.log.commit(manifest, parent)
+        self.head = manifest
+
+    def published(self, epoch: Epoch) -> bool:
+        """Whether every sink has had this epoch before it was repeated."""
+        return self.replay is not None and epoch < self.replay.committed
+
+    def repeated(self, epoch: Epoch) -> bool:
+        """Whether this epoch was true once before."""
+        return self.replay is not None and epoch <= self.replay.committed
+
+    def go_back(self) -> set[str]:
+        """Go back to the last durable checkpoint; the blocks that were needed since."""
+        self.durability.wait()
+        before = set[str]() if self.head is None else self.head.blocks()
+        self._rewind()
+        self.durability.went_back(self.head)
+        return before - (set[str]() if self.head is None else self.head.blocks())
+
+    def finish(self) -> None:
+        """The app stops: what it has done is made durable."""
+        self.durability.finish(self.head)
+
+    def feed_spark(self) -> bool:
+        """Let Spark go on after the last epoch; True if that is with an epoch to be repeated, and it alone."""
+        head = -1 if self.head is None else self.head.epoch
+        if self.replay is not None:
+            left = [e for e in sorted(self.replay.entries) if e > head or (e == head and not done(self.store, e))]
+            if left:
+                feed(self.store, left[0], self.replay.entries[left[0]])
+                return True
+            self._checkpoints.repeated()
+            self.replay = None
+        else:
+            align(self.store, None if self.head is None else self.head.epoch)
+        return False
+
+    def _rewind(self) -> None:
+        base = self._checkpoints.last()
+        after = -1 if base is None else base.epoch
+        committed = -1 if self.head is None else self.head.epoch
+        logged = entries(self.store, after)
+        if self.replay is not None:
+            committed = max(committed, self.replay.committed)
+            logged = {**logged, **{e: entry for e, entry in self.replay.entries.items() if e > after}}
+        _check_whole(sorted(logged), after, committed)
+        self.replay = Replay(committed, logged)
+        self._checkpoints.note(self.replay)
+        faults.fire("replay.noted")
+        self.head = self._checkpoints.go_back(self.log)
+
+
+def _check_whole(logged: list[Epoch], after: int, committed: int) -> None:
+    expected = list(range(after + 1, max(committed, *logged, after) + 1))
+    if list(logged) != expected:
+        raise CannotRepeat(after, sorted(set(expected) - set(logged)))
+
+
+class CannotRepeat(Exception):
+    """Spark's log lacks epochs that would have to be repeated."""
+
+    def __init__(self, after: int, lacking: list[int]) -> None:
+        super().__init__(after, lacking)
+        self.after, self.lacking = after, lacking
+
+    def __str__(self) -> str:
+        return (
+            f"going back to the durable checkpoint of epoch {self.after} needs the offsets of every epoch since, and "
+            f"Spark's log in the checkpoint lacks those of {', '.join(map(str, self.lacking))}. "
+            "Restore the log, or start with a new --checkpoint"
+        )

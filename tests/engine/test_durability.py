@@ -1,0 +1,194 @@
+"""When durable checkpoints are made, what they cover, and what a history has to repeat."""
+
+import threading
+from collections.abc import Set
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from springtide.blocks.block import BlockRef
+from springtide.blocks.durable import DurableLog
+from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.store import LocalStore
+from springtide.engine.depositing import with_deposits
+from springtide.engine.durability import LATE, Durability
+from springtide.engine.history import CannotRepeat, History
+from springtide.engine.worker.deposit import Deposit
+from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
+
+
+def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
+    return BlockRef(name, "count", Epoch(epoch), 1, 10, 7, slices, worker="1")
+
+
+def manifest(epoch: int, *runs: BlockRef) -> Manifest:
+    return Manifest(
+        "app", Epoch(epoch), "", PlanVersion(1), 1, {"count": OperatorState(runs)}, durable=False
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path)
+
+
+class Depositor:
+    """Deposits that end when they may."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, Set[str]]] = []
+        self.go_on = threading.Event()
+        self.works = True
+
+    def __call__(self, of: Manifest, stored: Set[str]) -> Manifest | None:
+        self.asked.append((of.epoch, stored))
+        assert self.go_on.wait(30)
+        return replace(of, durable=True) if self.works else None
+
+
+def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> None:
+    depositor = Depositor()
+    durability = Durability(DurableLog(store), 3, depositor, None)
+    epochs = [manifest(e, run(f"r{e}", "0-7", e)) for e in range(8)]
+    for epoch in epochs[:5]:
+        durability.committed(epoch)
+        assert not durability.covers(epoch)
+    assert durability.pinned() == {"r2"}
+    depositor.go_on.set()
+    durability.wait()
+    assert durability.covers(epochs[2])
+    durability.committed(epochs[5])
+    durability.wait()
+    assert [epoch for epoch, _ in depositor.asked] == [2, 5]
+    assert depositor.asked[1][1] == {"r2"}, "what is durable is not stored again"
+    assert durability.pinned() == {"r5"}
+
+
+def test_an_epoch_waits_for_a_checkpoint_that_is_late(store: LocalStore) -> None:
+    depositor = Depositor()
+    durability = Durability(DurableLog(store), 2, depositor, None)
+    late = 2 * (1 + LATE) - 1
+    for e in range(late):
+        durability.committed(manifest(e))
+    waiting = threading.Thread(target=durability.committed, args=[manifest(late)])
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    depositor.go_on.set()
+    waiting.join(30)
+    assert not waiting.is_alive()
+
+
+def test_a_checkpoint_that_could_not_be_made_is_tried_again(store: LocalStore) -> None:
+    depositor = Depositor()
+    depositor.go_on.set()
+    depositor.works = False
+    durability = Durability(DurableLog(store), 2, depositor, None)
+    for e in range(3):
+        durability.committed(manifest(e))
+        durability.wait()
+    assert [epoch for epoch, _ in depositor.asked] == [1, 2]
+    assert DurableLog(store).last() is None
+    depositor.works = True
+    durability.finish(manifest(3))
+    assert durability.covers(manifest(3))
+
+
+def test_every_epoch_is_durable_by_default(store: LocalStore) -> None:
+    DurableLog(store).commit(manifest(0))
+    durability = Durability(DurableLog(store), 1, Depositor(), replace(manifest(4), durable=True))
+    durability.committed(manifest(5))
+    durability.finish(manifest(5))
+    assert durability.covers(manifest(5))
+    assert not durability.pinned()
+    assert DurableLog(store).last() is None
+
+
+def test_parts_stand_in_the_place_of_a_run_that_nobody_has_whole() -> None:
+    whole, shared = run("whole", "0-3", 1), run("shared", "0-7", 2)
+    part = replace(run("part", "4-7", 2), worker="2")
+    deposits = [
+        Deposit(shared, frozenset(map(SliceId, range(4))), WorkerId("1")),
+        Deposit(shared, frozenset(map(SliceId, range(4, 8))), WorkerId("2")),
+    ]
+    half = shared.only(deposits[0].slices)
+    assert half is not None
+    found = with_deposits(manifest(3, whole, shared), deposits, {0: [half], 1: [part]})
+    assert found is not None
+    assert found.durable
+    assert found.operators["count"].runs == (whole, half, part)
+    assert with_deposits(manifest(3, whole, shared), deposits, {0: [half]}) is None
+
+
+class TestHistory:
+    """A driver's checkpoint, without Spark: its logs are files."""
+
+    def committed(self, store: LocalStore, epochs: int) -> None:
+        log = ManifestLog(store)
+        parent = None
+        for number in range(epochs):
+            store.put(f"spark/offsets/{number}", f"v1\n{{}}\n{number}".encode())
+            one = replace(manifest(number), parent="" if parent is None else parent.id)
+            log.commit(one, parent)
+            if number < epochs - 1:
+                store.put(f"spark/commits/{number}", b"v1\n{}")
+            parent = one
+
+    def never(self, of: Manifest, stored: Set[str]) -> Manifest | None:
+        raise AssertionError("nothing is due")
+
+    def test_epochs_are_fed_one_by_one(self, store: LocalStore) -> None:
+        self.committed(store, 5)
+        DurableLog(store).commit(manifest(1))
+        history = History(store, 10, self.never)
+        assert history.head is not None
+        assert history.head.epoch == 1
+        for number in (2, 3, 4):
+            assert history.feed_spark()
+            assert store.list("spark/offsets") == [str(e) for e in range(number + 1)]
+            assert store.list("spark/commits") == [str(e) for e in range(number)]
+            assert store.get(f"spark/offsets/{number}") == f"v1\n{{}}\n{number}".encode()
+            epoch = Epoch(number)
+            assert (history.published(epoch), history.repeated(epoch)) == (number < 4, True)
+            again = replace(manifest(number), parent=history.head.id, driver=2)
+            history.commit(again, history.head)
+            store.put(f"spark/commits/{number}", b"v1\n{}")
+            store.put(f"spark/offsets/{number + 1}", b"what Spark would do next")
+        assert not history.feed_spark()
+        assert not history.repeated(Epoch(5))
+        assert DurableLog(store).replay() is None
+
+    def test_an_epoch_that_was_not_published_is_run_again(self, store: LocalStore) -> None:
+        self.committed(store, 3)
+        history = History(store, 10, self.never)
+        assert history.head is None
+        for number in range(3):
+            assert history.feed_spark()
+            parent = history.head
+            history.commit(replace(manifest(number), parent="" if parent is None else parent.id, driver=2), parent)
+            if number < 2:
+                store.put(f"spark/commits/{number}", b"v1\n{}")
+        assert history.feed_spark(), "the driver did not get to publish it"
+        assert "2" in store.list("spark/offsets")
+
+    def test_a_second_loss_does_not_forget_the_first(self, store: LocalStore) -> None:
+        self.committed(store, 6)
+        first = History(store, 10, self.never)
+        assert first.feed_spark()
+        first.commit(replace(manifest(0), driver=2), None)
+        second = History(store, 10, self.never)
+        assert second.head is None
+        assert second.replay == first.replay
+        assert second.replay is not None
+        assert (second.replay.committed, sorted(second.replay.entries)) == (5, list(range(6)))
+
+    def test_a_log_that_does_not_reach_back_is_told(self, store: LocalStore) -> None:
+        self.committed(store, 5)
+        store.delete(["spark/offsets/1", "spark/offsets/2"])
+        with pytest.raises(CannotRepeat, match=r"lacks those of 1, 2"):
+            History(store, 10, self.never)
+        last = ManifestLog(store).head()
+        assert last is not None
+        assert last.epoch == 4, "nothing was changed"
