@@ -118,6 +118,29 @@ class TestWriting:
         assert not local_copy(blocks, ref).exists()
         assert blocks.open(ref) == TABLE, "and the durable one still serves"
 
+    def test_a_deposit_makes_a_local_block_durable(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks, durable=False)
+        assert blocks.durable.list("blocks") == []
+        assert blocks.deposit(ref)
+        blocks.forget([ref.name])
+        assert blocks.open(ref) == TABLE
+        damaged = write(blocks, durable=False)
+        local_copy(blocks, damaged).write_bytes(b"something else")
+        new_process()
+        assert not blocks.deposit(damaged)
+        assert blocks.durable.list("blocks") == [ref.name]
+
+    def test_tidying_leaves_what_is_needed_and_what_is_new(self, blocks: LocalBlocks) -> None:
+        refs = {
+            (epoch, kind): write(blocks, epoch=Epoch(epoch), kind=kind)
+            for epoch in (3, 4, 5)
+            for kind in ("run", "backup")
+        }
+        (blocks.directory / "notes.txt").write_text("not ours")
+        blocks.tidy(Epoch(4), {refs[3, "run"].name})
+        left = {refs[key].name for key in [(3, "run"), (5, "run"), (5, "backup")]}
+        assert {path.name for path in blocks.directory.iterdir()} == {*left, "notes.txt"}
+
     def test_threads_of_a_task_may_write_and_forget_side_by_side(
         self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
     ) -> None:

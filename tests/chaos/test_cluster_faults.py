@@ -26,8 +26,10 @@ def test_workers_die_and_others_take_over(tmp_path: Path) -> None:
         # Fault 1: a worker is killed in the middle of an epoch; its neighbour has all it needs.
         cluster.backed_up()
         before = cluster.mid_epoch() - 1
-        cluster.kill(cluster.workers()[1])
+        victim = cluster.workers()[1]
+        cluster.kill(victim)
         cluster.epochs(3)
+        assert not (cluster.local / victim).exists(), "somebody clears up after it"
         retried = [r.epoch for r in cluster.reports(before) if r.retries]
         assert len(retried) <= 2, retried
         cluster.settled(3)

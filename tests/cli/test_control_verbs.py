@@ -15,6 +15,7 @@ from springtide.cli import watching
 from springtide.cli.main import cli
 from springtide.cli.plan import plan_table
 from springtide.cli.watching import follow
+from springtide.control.controls import Options
 from springtide.control.server import ControlServer
 
 
@@ -105,6 +106,16 @@ def test_a_migration_that_is_not_done_is_a_failure(clicks: FakeControls, outcome
     assert result.exit_code == 1
     assert f"migration 1 {outcome}: " in result.output
     assert springtide("scale", "clicks", "--workers", "3", "--json").exit_code == 1
+
+
+def test_how_slices_move(clicks: FakeControls) -> None:
+    how = ("--slices-an-epoch", "4", "--hottest-first")
+    assert springtide("scale", "clicks", "--workers", "3", *how).exit_code == 0
+    assert springtide("move", "clicks", "--operator", "counts", "--slices", "3", "--to", "2", *how).exit_code == 0
+    assert clicks.effects == [
+        ("scale", 3, "progressive", Options(4, hottest_first=True)),
+        ("move", "counts", "3", "2", "progressive", Options(4, hottest_first=True)),
+    ]
 
 
 def test_move(clicks: FakeControls) -> None:

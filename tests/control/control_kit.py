@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
-from springtide.control.controls import Refused, Unknown
+from springtide.control.controls import USUAL, Options, Refused, Unknown
 from springtide.control.server import ControlServer
 
 TOTAL = 32
@@ -45,13 +45,15 @@ class FakeControls:
         counts = {"owners": {"1": "0-95", "2": "96-127"}, "replicas": {"2": "0-63"}}
         return {"version": 3, "workers": ["1", "2"], "operators": {"counts": counts}}
 
-    def scale(self, workers: int, strategy: str) -> dict[str, Any]:
-        return self._start(strategy, "scale", workers, strategy)
+    def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
+        return self._start(strategy, "scale", workers, strategy, *_told(options))
 
-    def move(self, operator: str, slices: str, to: str, strategy: str) -> dict[str, Any]:
+    def move(
+        self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL
+    ) -> dict[str, Any]:
         if to not in ("1", "2"):
             raise Unknown(f"there is no worker {to!r}: the workers are 1, 2")
-        return self._start(strategy, "move", operator, slices, to, strategy)
+        return self._start(strategy, "move", operator, slices, to, strategy, *_told(options))
 
     def _start(self, strategy: str, *effect: Any) -> dict[str, Any]:
         self._inside += 1
@@ -125,3 +127,7 @@ class Served:
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
             connection.sendall(request)
             return int(connection.makefile("rb").readline().split()[1])
+
+
+def _told(options: Options) -> tuple[Options, ...]:
+    return () if options == USUAL else (options,)

@@ -70,6 +70,8 @@ def test_json_with_a_charset(served: Served) -> None:
         ("/v1/scale", b'{"workers": NaN}', "'workers' is NaN"),
         ("/v1/scale", b'{"workers": 3, "strategy": "stop"}', 'the strategy is "stop": choose one of handover,'),
         ("/v1/scale", b'{"workers": 3, "strategy": null}', "the strategy is null"),
+        ("/v1/scale", b'{"workers": 3, "hottest_first": 1}', "'hottest_first' is 1: expected true or false"),
+        ("/v1/scale", b'{"workers": 3, "slices_an_epoch": 0}', "'slices_an_epoch' is 0: expected a whole number"),
         ("/v1/scale", b'{"workers": 3, "strategy": ["lazy"]}', 'the strategy is ["lazy"]'),
         ("/v1/cancel-migration", b'{"id": 1}', '"id" is not a field here: there are no fields'),
         ("/v1/cancel-migration", b"", "the body is not JSON: send an object such as {}"),

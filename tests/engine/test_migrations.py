@@ -14,6 +14,7 @@ from springtide.engine.recovery import Recovery
 from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Backup, Kept, Standbys
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
+from springtide.metrics.report import InstanceReport, OperatorReport
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.step import Options
 from springtide.plan.plan import Plan, assign
@@ -115,7 +116,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_growing_levels_the_shares_and_shrinking_lets_the_worker_go(strategy: str) -> None:
     office = Office([A, B], [C])
     office.epoch()
-    options = Options(slices_an_epoch=2, hold_s=0.0)
+    options = Options(2 if strategy == "progressive" else None, hold_s=0.0)
     grown = office.migrator.scale(3, strategy, options)
     until(lambda: grown.begun)
     office.epochs(lambda: not grown.under_way)
@@ -130,12 +131,24 @@ def test_growing_levels_the_shares_and_shrinking_lets_the_worker_go(strategy: st
     assert not office.roster.plan.operators[STEP].stalled
 
 
+def test_the_hottest_slices_move_first() -> None:
+    office = Office([A, B])
+    office.epoch()
+    rows = ((0, 5), (2, 900), (5, 70), (9, 1000))
+    office.roster.thermometer.observe([OperatorReport(STEP, instances=(InstanceReport(0, slice_rows=rows),))])
+    mine = frozenset(map(SliceId, range(SLICES // 2)))
+    migration = office.migrator.move(STEP, mine, B, "progressive", Options(2, hottest_first=True))
+    office.epochs(lambda: not migration.under_way)
+    assert [m.slice for m in migration.flipped][:3] == [2, 5, 0]
+
+
 def test_progressive_moves_a_few_slices_an_epoch_and_handover_all_at_once() -> None:
     for strategy, most in (("progressive", 2), ("handover", SLICES)):
         office = Office([A, B])
         office.epoch()
         moving = frozenset(map(SliceId, range(6)))
-        migration = office.migrator.move(STEP, moving, B, strategy, Options(slices_an_epoch=2))
+        options = Options(2 if strategy == "progressive" else None)
+        migration = office.migrator.move(STEP, moving, B, strategy, options)
         seen = []
         while migration.under_way:
             before = office.owners()

@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springtide.ids import SliceId, WorkerId
+from springtide.migration.errors import Refused
 from springtide.migration.step import Flip, Hold, Options, Stall, Step, Supply
-from springtide.migration.strategies import DEFAULT, STRATEGIES
-from springtide.plan.moves import BadMoves, Move, moves
+from springtide.migration.strategies import DEFAULT, STRATEGIES, check
+from springtide.plan.moves import Move, moves
 
 WORKERS = tuple(map(WorkerId, "abcd"))
 NAMES = sorted(STRATEGIES)
 
 few = settings(max_examples=40, deadline=None)
 owners = st.lists(st.tuples(st.sampled_from(WORKERS), st.sampled_from(WORKERS)), max_size=16)
-heats = st.dictionaries(st.integers(0, 15).map(SliceId), st.floats(0, 1e6))
-options = st.builds(Options, st.integers(1, 6), heats, st.floats(0, 100))
+heats = st.dictionaries(st.tuples(st.sampled_from("xy"), st.integers(0, 15).map(SliceId)), st.floats(0, 1e6))
+options = st.builds(Options, st.integers(1, 6), st.booleans(), heats, st.floats(0, 100))
 
 
 def going(pairs: Sequence[tuple[WorkerId, WorkerId]]) -> tuple[Move, ...]:
@@ -68,10 +69,11 @@ def test_progressive_flips_no_more_than_it_is_told_and_the_hottest_first(
     pairs: list[tuple[WorkerId, WorkerId]], told: Options
 ) -> None:
     batches = flips(STRATEGIES["progressive"](going(pairs), told))
+    assert told.slices_an_epoch is not None
     assert all(1 <= len(batch) <= told.slices_an_epoch for batch in batches)
     assert all(len(batch) == told.slices_an_epoch for batch in batches[:-1]), "and no fewer than it may"
     if told.heat:
-        warmth = [told.heat.get(move.slice, 0.0) for batch in batches for move in batch]
+        warmth = [told.heat.get((move.operator, move.slice), 0.0) for batch in batches for move in batch]
         assert warmth == sorted(warmth, reverse=True)
 
 
@@ -83,10 +85,24 @@ def test_progressive_supplies_all_before_the_first_flip() -> None:
     assert [type(step) for step in rest] == [Flip] * 3
 
 
-@pytest.mark.parametrize("k", [0, -3])
-def test_progressive_refuses_steps_of_no_size(k: int) -> None:
-    with pytest.raises(BadMoves, match="at least 1"):
-        STRATEGIES["progressive"]((), Options(slices_an_epoch=k))
+@pytest.mark.parametrize(
+    ("strategy", "told", "expected"),
+    [
+        ("teleport", Options(), "expected a strategy of"),
+        ("progressive", Options(slices_an_epoch=0), "expected 1 slice an epoch or more, got 0"),
+        ("handover", Options(hottest_first=True), "are for 'progressive', got 'handover'"),
+        ("lazy", Options(slices_an_epoch=3), "are for 'progressive', got 'lazy'"),
+    ],
+)
+def test_what_a_strategy_can_not_do_is_refused(strategy: str, told: Options, expected: str) -> None:
+    with pytest.raises(Refused, match=expected):
+        check(strategy, told)
+
+
+def test_progressive_has_a_pace_of_its_own() -> None:
+    check("progressive", Options())
+    batches = flips(STRATEGIES["progressive"](moves("x", WORKERS[:1] * 20, WORKERS[1:2] * 20), Options()))
+    assert [len(batch) for batch in batches] == [8, 8, 4]
 
 
 def test_handover_flips_all_at_once() -> None:

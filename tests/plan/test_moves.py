@@ -36,7 +36,7 @@ def test_without_heat_the_targets_take_turns() -> None:
 
 def test_with_heat_the_hottest_go_first() -> None:
     going = moves("counts", (A,) * 4, (B,) * 4)
-    heat = {SliceId(1): 5.0, SliceId(3): 9.0}
+    heat = {("counts", SliceId(1)): 5.0, ("counts", SliceId(3)): 9.0, ("other", SliceId(2)): 99.0}
     assert [[m.slice for m in step] for step in steps(going, 3, heat)] == [[3, 1, 0], [2]]
 
 
@@ -67,7 +67,8 @@ def test_steps_have_each_move_once_and_k_moves_but_the_last(
     pairs: list[tuple[WorkerId, WorkerId]], k: int, heat: dict[SliceId, float] | None
 ) -> None:
     going = moves("x", [p[0] for p in pairs], [p[1] for p in pairs])
-    made = steps(going, k, heat)
+    by_step = None if heat is None else {("x", slice_id): rows for slice_id, rows in heat.items()}
+    made = steps(going, k, by_step)
     flat = [move for step in made for move in step]
     assert sorted(flat, key=lambda m: m.slice) == list(going)
     assert all(len(step) == k for step in made[:-1])
@@ -75,4 +76,4 @@ def test_steps_have_each_move_once_and_k_moves_but_the_last(
     if heat is not None:
         warmth = [heat.get(move.slice, 0.0) for move in flat]
         assert warmth == sorted(warmth, reverse=True)
-    assert made == steps(going, k, heat), "the same each time"
+    assert made == steps(going, k, by_step), "the same each time"

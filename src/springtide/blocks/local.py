@@ -7,13 +7,14 @@ missing or damaged one is fetched again from the durable store.
 import os
 import threading
 import uuid
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode
+from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode, epoch_of
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
@@ -91,6 +92,15 @@ class LocalBlocks:
             path.unlink(missing_ok=True)
             with _remembering:
                 _verified.pop(str(path), None)
+
+    def tidy(self, epoch: Epoch, needed: Set[str]) -> None:
+        """Remove local copies of blocks up to an epoch, but for those that are needed."""
+        try:
+            there = os.listdir(self.directory)
+        except FileNotFoundError:
+            return
+        written = ((name, epoch_of(name)) for name in there if name not in needed)
+        self.forget([name for name, of in written if of is not None and of <= epoch])
 
     def _local(self, ref: BlockRef) -> tuple[pa.Table | None, str]:
         """The local table, or what is wrong with it."""

@@ -15,6 +15,8 @@ from springtide.plan.worker import Worker
 
 BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 POLL_S = 0.1
+REMEMBERED = 32
+"""Departed workers that others may have to clear up after."""
 WARM_ROUNDS = 12
 """A JVM compiles what it runs often; the first rounds are slow."""
 
@@ -66,6 +68,11 @@ class Cluster:
             return
         zone = self.zones[len(self._known) % len(self.zones)] if self.zones else ""
         self._known[worker] = Worker(worker, host, max(1, slots - 1), zone)
+
+    def departed(self, employed: frozenset[WorkerId]) -> tuple[WorkerId, ...]:
+        """The last to have gone for good, of those who have ever been here."""
+        gone = self._known.keys() - self.alive() - employed
+        return tuple(sorted(gone, key=lambda w: _age(self._known[w]))[-REMEMBERED:])
 
     def ask(self, total: int) -> None:
         """Ask for so many workers in all; they come later, or never."""

@@ -27,6 +27,7 @@ from springtide.engine.sparklog import offsets
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
+from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
 from springtide.plan.plan import Plan
@@ -75,7 +76,7 @@ class EpochRunner:
         self._turn = threading.Lock()
         self.refused = False
         """An epoch came after the stop: Spark then ends the query with that error, which is none."""
-        self._stopped = self._prepared = False
+        self._stopped = self._prepared = self._tidied = False
         self._rows_in: dict[str, int] = {}
         """By keyed step: the rows of its last epoch, the guess for the next."""
         self._forget = self.garbage.blocks
@@ -145,6 +146,7 @@ class EpochRunner:
                 self.history.durability.committed(done.manifest)
                 self.garbage = self.collector.committed(done.manifest, self._pinned())
                 self._forget = (*self.garbage.blocks, *let_go)
+                self._tidied = True
         self.on_report(self._report(done, parent, frames, watch))
 
     def _pinned(self) -> set[str]:
@@ -194,7 +196,7 @@ class EpochRunner:
         staff, durability = self.staff, self.history.durability
         readable = staff.durable and durability.covers(parent)
         setting = Setting(
-            self.app, epoch, plan, staff.storage, self._forget, staff, readable, durability.each_epoch
+            self.app, epoch, plan, staff.storage, self._housekeeping(parent), staff, readable, durability.each_epoch
         )
 
         def update(node: Keyed) -> Updated:
@@ -215,6 +217,12 @@ class EpochRunner:
             operators, dict(frames.outputs), offsets(self.history.store, epoch), durability.each_epoch,
         )  # fmt: skip
         return Computed(manifest, kept, tuple(reports))
+
+    def _housekeeping(self, parent: Manifest | None) -> Housekeeping:
+        leftovers = None
+        if not self._tidied and parent is not None:
+            leftovers = Leftovers(parent.epoch, parent.blocks())
+        return Housekeeping(self._forget, self.staff.departed(), leftovers)
 
     def _captured(self) -> list[str]:
         """The steps whose rows a sink takes straight from a source, without a keyed step in between."""

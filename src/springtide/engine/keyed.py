@@ -15,6 +15,7 @@ from springtide.engine.record import RECORD, CommitRecord, MapStats
 from springtide.engine.replan import Replan
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Backup, Kept
+from springtide.engine.worker.housekeeping import Housekeeping
 from springtide.engine.worker.parcel import INSTANCE, PARCEL
 from springtide.engine.worker.prepare import HASH, Prepare
 from springtide.engine.worker.rows import Capture
@@ -35,8 +36,7 @@ class Setting:
     epoch: Epoch
     plan: Plan
     storage: Storage
-    forget: tuple[str, ...]
-    """Blocks whose local copies nobody needs any more."""
+    housekeeping: Housekeeping
     staff: Staff
     read_durable: bool = True
     """State that is not on its worker may be read from the durable store."""
@@ -73,7 +73,7 @@ def run_keyed(
         state = state.settled(takeover.slices) if takeover.owed else state
     prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment)
     update = Update(
-        node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.forget,
+        node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.housekeeping,
         behind=behind, parts=setting.staff.parts(), read_durable=setting.read_durable,
         write_durable=setting.write_durable,
     )  # fmt: skip

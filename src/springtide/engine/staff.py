@@ -56,6 +56,9 @@ class Staff(Protocol):
     def pinned(self) -> set[str]:
         """Blocks that are needed though the last manifests do not name them."""
 
+    def departed(self) -> tuple[WorkerId, ...]:
+        """Workers that are gone, and may have left a directory behind."""
+
     def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
         """Who can make which runs of a manifest durable, beside those that are."""
 
@@ -108,6 +111,9 @@ class Alone:
 
     def pinned(self) -> set[str]:
         return set()
+
+    def departed(self) -> tuple[WorkerId, ...]:
+        return ()
 
     def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
         runs = (run for state in manifest.operators.values() for run in state.runs if run.name not in stored)

@@ -192,6 +192,9 @@ class Workforce:
         with self.roster.lock:
             return self.roster.standbys.pinned()
 
+    def departed(self) -> tuple[WorkerId, ...]:
+        return self.cluster.departed(frozenset(w.id for w in self.plan.workers))
+
     def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
         found = []
         with self.roster.lock:

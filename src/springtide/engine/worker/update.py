@@ -12,6 +12,7 @@ from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef, form
 from springtide.blocks.local import LocalBlocks
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
+from springtide.engine.worker.housekeeping import Housekeeping
 from springtide.engine.worker.opening import Behind, Missing, Opening, Parts
 from springtide.engine.worker.parcel import Received, unpack
 from springtide.engine.worker.prepare import Prepare
@@ -40,7 +41,7 @@ class Update:
     plan: OperatorPlan
     chain: tuple[BlockRef, ...]
     moment: Moment
-    forget: tuple[str, ...]
+    housekeeping: Housekeeping
     prepare: Prepare | None = None
     """How to prepare rows that come as they are; None if they come in parcels."""
     behind: tuple[Behind, ...] = ()
@@ -61,7 +62,7 @@ class Update:
             return
         watch, cpu = Stopwatch(), time.process_time()
         blocks = self.storage.open()
-        blocks.forget(list(self.forget))
+        self.housekeeping(self.storage, blocks)
         with watch.part("idle"):
             received = list(batches)
         with watch.part("deserialise"):
