@@ -1,0 +1,1 @@
+"""Which slices belong on which worker."""

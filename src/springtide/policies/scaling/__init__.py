@@ -1,0 +1,1 @@
+"""When to have more or fewer workers."""
