@@ -6,7 +6,9 @@ Nothing happens unless the environment variable `SPRINGTIDE_FAILPOINTS` arms a p
 Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error before the operation,
 `late-oserror` raises it after the operation took effect (a call that timed out but landed), and
 `once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
-`executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL.
+`executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
+`stop` makes it stand still, and the worker with it. `note` does nothing but leave a marker.
+Markers hold the id of the process that left them.
 """
 
 import errno
@@ -18,6 +20,7 @@ from pathlib import Path
 
 POINTS = {
     "epoch.start": "the driver has been handed an epoch and has done nothing yet",
+    "update.begun": "a worker has an instance's rows and its state, and has written nothing yet",
     "block.put": "a worker writes a block to the durable store",
     "block.written": "a worker has written its blocks; the driver does not know yet",
     "records.collected": "the driver holds all commit records and has not written the manifest",
@@ -64,6 +67,11 @@ def fire(point: str, epoch: int | None = None) -> None:
         raise OSError(errno.ENOSPC, f"failpoint {point}: no space left on device")
     elif action == "executor" and _mark(point):
         os.kill(_parent(os.getppid()), signal.SIGKILL)
+    elif action == "stop" and _mark(point):
+        os.kill(_parent(os.getppid()), signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif action == "note":
+        _mark(f"{point}.{os.getpid()}")
     elif action == "once" and _mark(point):
         raise RuntimeError(f"failpoint {point}")
 
@@ -88,7 +96,8 @@ def _mark(point: str) -> bool:
     if directory is None:
         return True
     try:
-        Path(directory, point).touch(exist_ok=False)
+        with open(Path(directory, point), "x") as marker:
+            marker.write(str(os.getpid()))
     except FileExistsError:
         return False
     return True

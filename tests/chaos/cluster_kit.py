@@ -170,6 +170,10 @@ class Cluster:
     def fired(self, point: str) -> bool:
         return (self.markers / point).exists()
 
+    def marked(self, point: str) -> int:
+        """The process that a failpoint fired in."""
+        return int((self.markers / point).read_text())
+
     # Waiting
 
     def epochs(self, count: int, within_s: float = PATIENCE_S) -> None:

@@ -12,7 +12,7 @@ from springtide.control.controls import under_way
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 RESIDENT_MOST = 512 << 20
-AWAY_S = 30.0
+AWAY_S = 60.0
 IMPATIENT = (
     "spark.network.timeout=15s",
     "spark.network.timeoutInterval=2s",
@@ -22,16 +22,17 @@ IMPATIENT = (
 
 
 def test_workers_die_and_others_take_over(tmp_path: Path) -> None:
-    with Cluster(tmp_path, workers=3) as cluster:
-        # Fault 1: a worker is killed in the middle of an epoch; its neighbour has all it needs.
+    with Cluster(tmp_path, workers=3, failpoints=["update.begun=executor"]) as cluster:
+        # Fault 1: a worker is killed in the middle of a task; its neighbour has all it needs.
         cluster.backed_up()
-        before = cluster.mid_epoch() - 1
-        victim = cluster.workers()[1]
-        cluster.kill(victim)
+        before, at_first = cluster.epoch, cluster.workers()
+        cluster.arm("update.begun")
+        cluster.until("the failpoint", lambda: cluster.fired("update.begun"))
+        (victim,) = cluster.until("a plan without the dead", lambda: set(at_first) - set(cluster.workers()))
         cluster.epochs(3)
         assert not (cluster.local / victim).exists(), "somebody clears up after it"
         retried = [r.epoch for r in cluster.reports(before) if r.retries]
-        assert len(retried) <= 2, retried
+        assert 1 <= len(retried) <= 2, retried
         cluster.settled(3)
         assert durable_reads(cluster.reports(before)) == 0, cluster.story()
 
@@ -47,6 +48,7 @@ def test_workers_die_and_others_take_over(tmp_path: Path) -> None:
 
         # Fault 13: a worker and the one that stands by for it die together: the durable store has it all.
         cluster.settled(3)
+        cluster.until("one replica a slice, and no more", lambda: replicas(cluster) == SLICES)
         before = cluster.mid_epoch() - 1
         cluster.kill(*cluster.workers()[:2])
         cluster.epochs(3)
@@ -128,7 +130,7 @@ def test_a_migration_loses_its_source_and_then_its_target(tmp_path: Path) -> Non
         assert durable_reads(cluster.reports(before)) == 0, cluster.story()
         assert all(cluster.owners()[STEPS[0]].values()), "a worker that came for a failed migration gets its share"
 
-        # Fault 12: the target is asked to leave while it is being supplied.
+        # Fault 12: the target is decommissioned while it is being supplied.
         target = cluster.workers()[-1]
         foreign = cluster.until(
             "slices that the target has nothing to do with",
@@ -136,7 +138,7 @@ def test_a_migration_loses_its_source_and_then_its_target(tmp_path: Path) -> Non
         )
         cluster.client.move(STEPS[0], ",".join(map(str, foreign)), target, "lazy")
         cluster.until("a target that stands by", lambda: set(foreign) <= cluster.standby(target))
-        cluster.kill(target, with_signal=signal.SIGTERM)
+        cluster.kill(target, with_signal=signal.SIGPWR)
         cluster.epochs(3)
         cluster.settled(3)
         assert one_owner(cluster)
@@ -144,7 +146,8 @@ def test_a_migration_loses_its_source_and_then_its_target(tmp_path: Path) -> Non
 
 
 def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
-    with Cluster(tmp_path, workers=3, settings=IMPATIENT) as cluster:
+    points = ("update.begun=stop", "block.written=note")
+    with Cluster(tmp_path, workers=3, settings=IMPATIENT, failpoints=points) as cluster:
         # Fault 8: while a worker's attempts hang, another worker dies, and the epoch is run anew beside them.
         cluster.backed_up()
         dead, hung = cluster.workers()[:2]
@@ -156,23 +159,26 @@ def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
         assert len([r for r in cluster.reports(before) if r.retries]) <= 2
         cluster.settled(3)
 
-        # Faults 6 and 23: a worker stalls until it is taken for dead, and then goes on with what it was at:
-        # its blocks come after epochs that were committed, published and cleaned up without it.
+        # Faults 6 and 23: a worker stalls in the middle of a task until it is taken for dead, and then goes on:
+        # its blocks come after an epoch that was committed, published and cleaned up without it.
         cluster.backed_up()
-        zombie = cluster.workers()[0]
-        cluster.mid_epoch()
-        with cluster.stopped(cluster.executor(zombie).family()):
-            cluster.gone(zombie)
-        lost = cluster.epoch
+        at_first, family = cluster.workers(), {w: cluster.executor(w).family() for w in cluster.workers()}
+        cluster.arm("update.begun")
+        cluster.until("the failpoint", lambda: cluster.fired("update.begun"))
+        (zombie,) = cluster.until("a plan without it", lambda: set(at_first) - set(cluster.workers()))
+        cluster.epochs(1)
+        known = {path.name for path in (cluster.checkpoint / "blocks").iterdir()}
+        written = cluster.markers / f"block.written.{cluster.marked('update.begun')}"
+        written.unlink(missing_ok=True)
+        os.kill(cluster.marked("update.begun"), signal.SIGCONT)
+        cluster.until("blocks of the zombie", written.exists)
+        late = {path.name for path in (cluster.local / zombie).glob("*.arrow")}
+        for process in family[zombie]:
+            process.signal(signal.SIGCONT)
+        assert late, "it did go on"
+        assert not late & known
         cluster.epochs(4)
-        late = [
-            run.name
-            for manifest in manifests(cluster.checkpoint)
-            for state in manifest.operators.values()
-            for run in state.runs
-            if run.worker == zombie and run.epoch > lost
-        ]
-        assert not late
+        assert not late & set().union(*(m.blocks() for m in manifests(cluster.checkpoint)))
         cluster.settled(3)
         assert zombie not in cluster.workers()
         cluster.finish()
@@ -191,22 +197,20 @@ def test_one_hot_key_and_a_store_that_is_away(tmp_path: Path) -> None:
                 assert all(i.resident_bytes < RESIDENT_MOST for i in operator.instances)
         cluster.settled(2)
 
-        # Fault 22: the durable store takes no blocks for a while. The app waits, or says which step can't go on.
+        # Fault 22: the durable store takes no blocks for a minute. The app waits, and takes no more rows meanwhile.
         away = take_away(cluster.checkpoint / "blocks")
-        code = cluster.ended(AWAY_S)
+        before = cluster.epoch
+        assert cluster.ended(AWAY_S) is None, cluster.said()
+        assert cluster.epoch <= before + 1
         bring_back(cluster.checkpoint / "blocks", away)
-        if code is None:
-            cluster.epochs(3)
-            cluster.finish()
-        else:
-            said = cluster.said()
-            assert code == 1
-            assert "StepFailed: step '" in said
-            assert "StoreFailed" in said
-    if code is not None:
-        with Cluster(tmp_path, workers=2, keys=1) as cluster:
-            cluster.epochs(2)
-            cluster.finish()
+        cluster.epochs(3)
+        assert len([r for r in cluster.reports(before) if r.retries]) <= 2
+        cluster.finish()
+
+
+def replicas(cluster: Cluster) -> int:
+    """How many replicas the slices of the first step have together."""
+    return sum(len(cluster.standby(worker)) for worker in cluster.workers())
 
 
 def take_away(directory: Path) -> list[Path]:

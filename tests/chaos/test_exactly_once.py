@@ -22,7 +22,12 @@ class Life:
     committed: int
 
 
-LIVES = (
+FEW = (
+    Life("records.collected=kill@2", "records.collected", 1),
+    Life("manifest.after=kill@3", "manifest.after", 3),
+    Life("publish.after=kill@4", "publish.after", 4),
+)
+EVERY_POINT = (
     Life("epoch.start=kill@2", "epoch.start", 1),
     Life("records.collected=kill@3", "records.collected", 2),
     Life("manifest.put=kill@3", "manifest.put", 2),
@@ -36,12 +41,17 @@ LIVES = (
 )
 
 
+def test_every_failpoint_of_a_driver_is_tried() -> None:
+    elsewhere = WORKER_POINTS | CLUSTER_POINTS | INTERVAL_POINTS
+    assert {life.dies_at for life in EVERY_POINT} == set(faults.POINTS) - elsewhere
+
+
 @pytest.mark.timeout(1200)
-def test_every_failpoint_in_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lives", [FEW, pytest.param(EVERY_POINT, marks=pytest.mark.slow)], ids=["few", "every point"])
+def test_failpoints_in_turn(tmp_path: Path, lives: tuple[Life, ...]) -> None:
     """Faults 3, 4 and 5; fault 16 between any two lives."""
-    assert {life.dies_at for life in LIVES} == set(faults.POINTS) - WORKER_POINTS - CLUSTER_POINTS - INTERVAL_POINTS
     oracle = expected(EPOCHS)
-    for life in LIVES:
+    for life in lives:
         ended = drive(tmp_path, life.armed, epochs=EPOCHS)
         told = f"{life.armed}: {ended}"
         assert ended.killed, told

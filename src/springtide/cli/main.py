@@ -12,6 +12,8 @@ from springtide.blocks.record import AppChanged
 from springtide.cli.bench import app as bench
 from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
+from springtide.cli.explain import NoSuchEntry, explain
+from springtide.cli.history import history
 from springtide.cli.load import CannotLoad, UserCodeFailed
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
@@ -25,6 +27,7 @@ from springtide.control.address import NotRunning
 from springtide.control.client import NoAnswer
 from springtide.control.controls import Refused
 from springtide.dataflow.errors import BadGraph, StepFailed
+from springtide.engine.history import CannotRepeat
 from springtide.engine.java import JavaNotFound
 from springtide.ids import BadName
 
@@ -45,6 +48,8 @@ EXIT_CODES: dict[type[Exception], int] = {
     StepFailed: FAILED,
     AppChanged: FAILED,
     JavaNotFound: FAILED,
+    CannotRepeat: FAILED,
+    NoSuchEntry: FAILED,
     store_errors.StoreFailed: FAILED,
     store_errors.AlreadyThere: FAILED,
     store_errors.BlockCorrupt: FAILED,
@@ -105,6 +110,8 @@ cli.command()(plan)
 cli.command()(scale)
 cli.command()(move)
 cli.command()(cancel_migration)
+cli.command()(history)
+cli.command()(explain)
 cli.add_typer(bench, name="bench")
 
 

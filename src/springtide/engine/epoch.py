@@ -274,6 +274,7 @@ class EpochRunner:
             Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"]),
             reports,
             done.retries,
+            seen.sources,
         )
 
     def _feeds_a_sink(self, step: str) -> bool:

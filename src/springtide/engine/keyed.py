@@ -66,18 +66,22 @@ def run_keyed(
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
     moment = _moment(state, logic.late_us)
-    source = setting.staff.spread(frames.input_of(node.name))
+    source = frames.input_of(node.name)
+    from_state = not frames.bound.graph.reads_sources(node.name)
+    if not from_state:  # What a keyed step has written is read where it was written.
+        source = setting.staff.spread(source)
+    tell_traffic = from_state and setting.storage.clustered
     behind = setting.staff.takeovers(node.name, state)
     for takeover in behind:
         state = state.rebased(takeover.slices, OperatorState(takeover.chain))
         state = state.settled(takeover.slices) if takeover.owed else state
-    prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment)
+    prepare = Prepare(node.name, logic, node.key, rows, setting.plan.slices, routes(share), moment, tell_traffic)
     update = Update(
         node.name, logic, setting.epoch, setting.storage, share, state.runs, moment, setting.housekeeping,
         behind=behind, parts=setting.staff.parts(), read_durable=setting.read_durable,
         write_durable=setting.write_durable,
     )  # fmt: skip
-    if few_rows and not share.replicas:
+    if few_rows and not share.replicas and not tell_traffic:
         # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
         hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
         update = replace(update, prepare=prepare)
@@ -106,6 +110,7 @@ def run_keyed(
         sum(r.durable_reads for r in records),
         sum(r.backup.size_bytes for r in records if r.backup is not None),
         tuple(r.report for r in records),
+        stats.traffic,
     )
     return Updated(after, output, _kept(records, share, moment), report)
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from springtide.blocks.manifest import Manifest
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import Generator
+from springtide.metrics.report import SourceReport
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,20 @@ class Seen:
     """What an epoch took; None where the sources can't tell."""
 
     now: float
-    rows_in: int | None = None
-    lag_rows: int | None = None
-    latency_s: float | None = None
+    sources: tuple[SourceReport, ...]
+
+    @property
+    def rows_in(self) -> int | None:
+        return _all([source.rows_in for source in self.sources])
+
+    @property
+    def lag_rows(self) -> int | None:
+        return _all([source.lag_rows for source in self.sources])
+
+    @property
+    def latency_s(self) -> float | None:
+        known = [source.latency_s for source in self.sources if source.latency_s is not None]
+        return max(known) if len(known) == len(self.sources) and known else None
 
 
 class Progress:
@@ -28,25 +40,34 @@ class Progress:
 
     def __init__(self, graph: Graph, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
-        self.generators: Mapping[int, GeneratorSpec] = {
-            i: s.spec.spec for i, s in enumerate(graph.of(Source)) if isinstance(s.spec, Generator)
-        }
-        self.all_tell = len(self.generators) == len(graph.of(Source))
+        self.sources = graph.of(Source)
 
     def measure(self, manifest: Manifest, parent: Manifest | None) -> Seen:
-        """Rows taken by an epoch, rows due but not taken, and the age of its newest row."""
+        """Rows taken by an epoch, rows due but not taken, and the age of its newest row, for each source."""
         now = self.clock()
-        if not self.all_tell or len(manifest.offsets) != len(self.generators):
-            return Seen(now)
-        rows_in = lag = 0
-        latency = 0.0
-        for index, spec in self.generators.items():
-            end = json.loads(manifest.offsets[index])
-            start = json.loads(parent.offsets[index])["row"] if parent is not None else 0
-            began = end["start_us"] / 1e6
-            rows_in += end["row"] - start
-            lag += max(0, spec.due_rows(now - began) - end["row"])
-            if end["row"] > start:
-                due = began + float(spec.rate.due_at(np.array([end["row"] - 1]))[0])
-                latency = max(latency, now - due)
-        return Seen(now, rows_in, lag, latency)
+        known = len(manifest.offsets) == len(self.sources)
+        found = []
+        for index, source in enumerate(self.sources):
+            if known and isinstance(source.spec, Generator):
+                before = parent.offsets[index] if parent is not None else None
+                found.append(_measure(source.name, source.spec.spec, manifest.offsets[index], before, now))
+            else:
+                found.append(SourceReport(source.name))
+        return Seen(now, tuple(found))
+
+
+def _measure(name: str, spec: GeneratorSpec, offset: str, before: str | None, now: float) -> SourceReport:
+    end = json.loads(offset)
+    start = json.loads(before)["row"] if before is not None else 0
+    began = end["start_us"] / 1e6
+    lag = max(0, spec.due_rows(now - began) - end["row"])
+    latency = 0.0
+    if end["row"] > start:
+        latency = max(0.0, now - began - float(spec.rate.due_at(np.array([end["row"] - 1]))[0]))
+    return SourceReport(name, end["row"] - start, lag, latency)
+
+
+def _all(values: list[int | None]) -> int | None:
+    """The sum, if all are known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

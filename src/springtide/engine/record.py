@@ -1,13 +1,14 @@
 """The commit record: what one instance tells the driver of an epoch. Plain JSON."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springtide.blocks.block import BlockRef
-from springtide.metrics.report import InstanceReport
+from springtide.metrics.report import InstanceReport, Sent
 from springtide.state.logic import BEGINNING_US
 
 RECORD = StructType([StructField("record", StringType())])
@@ -22,6 +23,7 @@ class MapStats:
     malformed_rows: int = 0
     newest_us: int = BEGINNING_US
     busy_s: float = 0.0
+    traffic: tuple[Sent, ...] = ()
 
     def __add__(self, other: "MapStats") -> "MapStats":
         return MapStats(
@@ -30,6 +32,7 @@ class MapStats:
             self.malformed_rows + other.malformed_rows,
             max(self.newest_us, other.newest_us),
             self.busy_s + other.busy_s,
+            (*self.traffic, *other.traffic),
         )
 
     def to_json(self) -> str:
@@ -37,7 +40,11 @@ class MapStats:
 
     @classmethod
     def from_json(cls, text: str) -> "MapStats":
-        return cls(**json.loads(text))
+        return cls.from_fields(json.loads(text))
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> "MapStats":
+        return cls(**{**fields, "traffic": tuple(Sent(**sent) for sent in fields["traffic"])})
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,6 @@ class CommitRecord:
             if fields[name] is not None:
                 fields[name] = BlockRef.from_json(fields[name])
         fields["replaced"] = tuple((name, slices) for name, slices in fields["replaced"])
-        fields["stats"] = MapStats(**fields["stats"])
+        fields["stats"] = MapStats.from_fields(fields["stats"])
         fields["report"] = InstanceReport.from_json(fields["report"])
         return cls(**fields)

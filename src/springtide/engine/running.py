@@ -241,10 +241,10 @@ class Running:
 def _check_interval(config: RunConfig, spark: SparkSession) -> None:
     """With one worker that is not embedded, Spark may run an epoch anywhere, and only the durable store is there."""
     if config.durable_every < 1:
-        raise ValueError(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
+        raise Refused(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
     master = spark.sparkContext.master or ""
     if config.durable_every > 1 and config.workforce is None and not re.match(r"local(\[|$)", master):
-        raise ValueError(
+        raise Refused(
             f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
         )

@@ -40,6 +40,8 @@ CLUSTER_SETTINGS = {
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "100ms",
     "spark.deploy.maxExecutorRetries": "-1",
+    # A worker that is about to be taken away says so, and gets no more tasks.
+    "spark.decommission.enabled": "true",
     "spark.task.maxFailures": "4",
     "spark.executor.memory": "768m",
 }

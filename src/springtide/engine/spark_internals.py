@@ -36,11 +36,19 @@ def observed(observation: Observation, metric: str) -> int:
     return int(observation.get[metric]) if java is not None and java.getRow().length() else 0
 
 
+def _compiled(spark: SparkSession, source: str) -> Any:
+    """A Java file beside this one, compiled in the driver by the compiler in Spark's own jars."""
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(Path(__file__).with_name(source).read_text())
+    return compiler
+
+
 class Placement:
     """Puts each partition of a DataFrame on a chosen executor, and tells its task where it runs.
 
-    Spark has a hook for it in the RDD and none in Python: a small Java class, compiled by the compiler
-    in Spark's own jars, overrides it.
+    Spark has a hook for it in the RDD and none in Python: a small Java class overrides it.
     """
 
     def __init__(self, spark: SparkSession, property_name: str) -> None:
@@ -49,10 +57,7 @@ class Placement:
         self._constructor = self._compile(spark)
 
     def _compile(self, spark: SparkSession) -> Any:
-        jvm: Any = spark._jvm
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(Path(__file__).with_name("PlacedRDD.java").read_text())
+        compiler = _compiled(spark, "PlacedRDD.java")
         # Executors that come later fetch the jar from the driver, so it has to stay.
         jar = Path(tempfile.mkdtemp(prefix="springtide-placement-"), f"placement-{uuid.uuid4().hex}.jar")
         atexit.register(shutil.rmtree, jar.parent, ignore_errors=True)
@@ -94,20 +99,25 @@ class Executor:
 
 
 class Executors:
-    """The executors of a Spark application: who is there, ask for more, let some go."""
+    """The executors of a Spark application: who takes tasks, ask for more, let some go."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self._scala = self._context._jsc.sc()
         self._jvm: Any = spark._jvm
+        loader = _compiled(spark, "ActiveExecutors.java").getClassLoader()
+        self._of = loader.loadClass("springtide.ActiveExecutors").getDeclaredMethods()[0]
+        gateway: Any = self._context._gateway
+        self._arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
+        self._arguments[0] = self._scala.schedulerBackend()
         self._rpc: list[Any] = []
         """The machines we have started; they live as long as these."""
 
     _machines = 0
 
     def ids(self) -> frozenset[str]:
-        """Who is registered now."""
-        return frozenset(self._java(self._scala.getExecutorIds()))
+        """Who takes tasks now: registered, and neither dismissed nor being decommissioned."""
+        return frozenset(self._of.invoke(None, self._arguments))
 
     def all(self) -> dict[str, Executor]:
         """Everybody who is registered, with host and slots."""

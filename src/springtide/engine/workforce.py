@@ -102,6 +102,11 @@ class Workforce:
         """The plan in force."""
         return self.roster.plan
 
+    def ring_order(self) -> tuple[WorkerId, ...]:
+        """The workers clockwise on the ring."""
+        with self.roster.lock:
+            return self.roster.ring.workers
+
     @property
     def migration(self) -> Migration | None:
         """The migration under way, or else the last."""

@@ -11,6 +11,39 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class SourceReport:
+    """One source in one epoch; None where it can't tell."""
+
+    name: str
+    rows_in: int | None = None
+    """Rows taken."""
+    lag_rows: int | None = None
+    """Rows due and not taken yet."""
+    latency_s: float | None = None
+    """From the time its newest taken row was due to the epoch's publication."""
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """A machine's processors since it started, when a task ended on it."""
+
+    host: str
+    busy_s: float
+    """Processor time used, by whatever process."""
+    total_s: float
+    """Processor time there was."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Bytes that a worker's output of one operator had for a slice of the next."""
+
+    worker: str
+    slice: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class InstanceReport:
     """One instance of one operator in one epoch, measured where it ran."""
 
@@ -28,6 +61,7 @@ class InstanceReport:
     """The worker it ran on; empty if there is only one."""
     slice_rows: tuple[tuple[int, int], ...] = ()
     """By slice: the rows that reached it; slices without any are left out."""
+    host: HostReport | None = None
 
     @property
     def useful_s(self) -> float:
@@ -35,8 +69,9 @@ class InstanceReport:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "InstanceReport":
-        rows = fields.get("slice_rows", ())
-        return cls(**{**fields, "slice_rows": tuple((slice_id, count) for slice_id, count in rows)})
+        rows = tuple((slice_id, count) for slice_id, count in fields.get("slice_rows", ()))
+        host = fields.get("host")
+        return cls(**{**fields, "slice_rows": rows, "host": None if host is None else HostReport(**host)})
 
 
 @dataclass(frozen=True)
@@ -49,7 +84,7 @@ class OperatorReport:
     late_rows: int = 0
     malformed_rows: int = 0
     map_busy_s: float = 0.0
-    """Time spent where rows were read, preparing them for the shuffle."""
+    """Time spent where rows were read: reading, stateless steps, preparing them for the shuffle."""
     state_rows: int = 0
     state_bytes: int = 0
     runs: int = 0
@@ -60,6 +95,14 @@ class OperatorReport:
     backup_bytes: int = 0
     """Rows kept by workers that stand by."""
     instances: tuple[InstanceReport, ...] = ()
+    traffic: tuple[Sent, ...] = ()
+    """What came from keyed steps before it."""
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "OperatorReport":
+        instances = tuple(InstanceReport.from_json(instance) for instance in fields["instances"])
+        traffic = tuple(Sent(**sent) for sent in fields.get("traffic", ()))
+        return cls(**{**fields, "instances": instances, "traffic": traffic})
 
 
 @dataclass(frozen=True)
@@ -100,6 +143,7 @@ class EpochReport:
     operators: tuple[OperatorReport, ...] = field(default=())
     retries: int = 0
     """How often it was planned and run anew because a worker was lost or lacked its state."""
+    sources: tuple[SourceReport, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -108,8 +152,6 @@ class EpochReport:
     def from_json(cls, line: str) -> "EpochReport":
         fields: dict[str, Any] = json.loads(line)
         fields["phases"] = Phases(**fields["phases"])
-        fields["operators"] = tuple(
-            OperatorReport(**{**o, "instances": tuple(InstanceReport.from_json(i) for i in o["instances"])})
-            for o in fields["operators"]
-        )
+        fields["operators"] = tuple(OperatorReport.from_json(operator) for operator in fields["operators"])
+        fields["sources"] = tuple(SourceReport(**source) for source in fields.get("sources", ()))
         return cls(**fields)

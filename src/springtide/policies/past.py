@@ -17,6 +17,10 @@ class Gauge:
     """Rows a second that fell due."""
     lag_s: float
     lag_rows: float = 0.0
+    imbalance: float = 1.0
+    """The busiest worker's load over the mean."""
+    crossing: float = 0.0
+    """The share of bytes between keyed steps that goes from one worker to another."""
 
 
 @dataclass(frozen=True)

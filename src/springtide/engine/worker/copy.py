@@ -36,7 +36,10 @@ class Errand:
 
 @dataclass(frozen=True)
 class ReadSlices:
-    """Partition i reads the errands of source i, there; a source that lacks a run reads the durable copy."""
+    """Partition i reads the errands of source i, there; a source that lacks a run reads the durable copy.
+
+    A task that has landed elsewhere, as its source is gone, reads nothing.
+    """
 
     errands: tuple[Errand, ...]
     sources: tuple[WorkerId, ...]
@@ -50,7 +53,7 @@ class ReadSlices:
         blocks = self.storage.open()
         faults.fire("copy.read")
         parts = self.parts.get(WorkerId(here()), {})
-        wanted = {self.sources[i] for batch in batches for i in batch.column(0).to_pylist()}
+        wanted = {self.sources[i] for batch in batches for i in batch.column(0).to_pylist()} & {here()}
         for number, errand in enumerate(self.errands):
             if errand.source not in wanted:
                 continue

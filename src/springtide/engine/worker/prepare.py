@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.engine.record import MapStats
 from springtide.engine.worker.parcel import pack, parcel
-from springtide.engine.worker.task import naming, partition, settle
+from springtide.engine.worker.task import here, naming, partition, settle
+from springtide.metrics.report import Sent
 from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
@@ -33,24 +36,34 @@ class Prepare:
     slices: int
     routes: tuple[Route, ...]
     moment: Moment
+    traffic: bool = False
+    """The rows come from a keyed step: tell how many bytes go where."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         total = MapStats()
         first = partition() << CHUNK_BITS
+        sent = np.zeros(self.slices)
         for number, (stats, rows) in enumerate(self.arrivals(batches)):
             total += stats
-            yield from self._parcels(rows, first + number)
+            starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
+            sent += np.diff(starts) * (rows.nbytes / max(1, rows.num_rows))
+            yield from self._parcels(rows, starts, first + number)
+        if self.traffic:
+            total = replace(total, traffic=tuple(Sent(here(), int(s), round(sent[s])) for s in np.flatnonzero(sent)))
         yield parcel(0, total.to_json(), None)
 
     def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[MapStats, pa.Table]]:
-        """Rows ready for the update, chunk by chunk, and what was seen on the way."""
+        """Rows ready for the update, chunk by chunk, and what was seen on the way.
+
+        The time counts from asking for a chunk on: reading it, and stateless steps, are work for this step too.
+        """
+        began = time.perf_counter()
         for chunk in _chunks(batches):
-            start = time.perf_counter()
             arrival = self._arrive(chunk)
-            busy_s = time.perf_counter() - start
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            yield MapStats(*seen, busy_s), arrival.rows
+            yield MapStats(*seen, time.perf_counter() - began), arrival.rows
+            began = time.perf_counter()
 
     def _arrive(self, chunk: pa.Table) -> Arrival:
         with naming(self.step, "preparing its rows"):
@@ -60,8 +73,7 @@ class Prepare:
             where = positions(hashes, self.slices)
             return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
 
-    def _parcels(self, rows: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
-        starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
+    def _parcels(self, rows: pa.Table, starts: npt.NDArray[np.int64], number: int) -> Iterator[pa.RecordBatch]:
         packed: dict[Arcs, pa.Buffer | None] = {}
         for route in self.routes:
             if route.arcs not in packed:

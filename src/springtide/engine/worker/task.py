@@ -2,6 +2,7 @@
 
 import gc
 import os
+import socket
 import traceback
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from springtide.blocks.local import LocalBlocks
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.store import open_store
 from springtide.dataflow.errors import StepFailed
+from springtide.metrics.report import HostReport
 
 PACKAGE = Path(__file__).parents[2]
 WORKER_PROPERTY = "springtide.worker"
@@ -82,6 +84,17 @@ def table_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     if not batches:
         return schema.empty_table()
     return pa.Table.from_batches(batches).select(schema.names).cast(schema)
+
+
+def host_report() -> HostReport | None:
+    """This machine's processors; None where the system can't tell."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    except OSError:
+        return None
+    ticks = [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
+    idle = ticks[3] + ticks[4]  # Waiting for a disk is not working.
+    return HostReport(socket.gethostname(), sum(ticks) - idle, sum(ticks))
 
 
 def resident_bytes() -> int:

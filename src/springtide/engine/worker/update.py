@@ -16,7 +16,7 @@ from springtide.engine.worker.housekeeping import Housekeeping
 from springtide.engine.worker.opening import Behind, Missing, Opening, Parts
 from springtide.engine.worker.parcel import Received, unpack
 from springtide.engine.worker.prepare import Prepare
-from springtide.engine.worker.task import Storage, here, naming, partition, resident_bytes, settle
+from springtide.engine.worker.task import Storage, here, host_report, naming, partition, resident_bytes, settle
 from springtide.ids import Epoch, InstanceId, WorkerId
 from springtide.metrics.report import InstanceReport
 from springtide.plan.plan import OperatorPlan
@@ -79,6 +79,7 @@ class Update:
             except Missing as missing:
                 yield _batch(CommitRecord(instance, missing=format_slices(missing.slices)))
                 return
+        faults.fire("update.begun", self.epoch)
         with watch.part("process"), naming(self.step, "updating its state"):
             caught_up = [catch_up(self.logic, Chain(old, self.logic.layout), missed) for old, missed in older]
             owed = [c for c, b in zip(caught_up, behind, strict=True) if b.owed]
@@ -97,7 +98,7 @@ class Update:
         report = InstanceReport(
             instance, sum(a.num_rows for a in rows.arrivals), results.num_rows, watch["idle"],
             watch["deserialise"], watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
-            planned, opening.census(rows.arrivals),
+            planned, opening.census(rows.arrivals), host_report(),
         )  # fmt: skip
         replaced = tuple(opening.counted[run.name] for run in updated.replaced)
         added = updated.keys_added + sum(c.keys_added for c in owed)

@@ -1,0 +1,110 @@
+"""`springtide explain`: all about one decision."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from springtide.cli.figures import decimal, moment, number, seconds
+from springtide.cli.history import OfApp, answer
+from springtide.cli.options import Traceback
+from springtide.cli.reach import print_json
+from springtide.cli.status import find_checkpoint
+from springtide.cli.tables import plain_table
+from springtide.control.ledger import Record, read_ledger
+from springtide.policies.decision import Hold, action
+from springtide.policies.past import Gauge
+
+
+class NoSuchEntry(Exception):
+    """The ledger has no decision of this number."""
+
+    def __init__(self, app: str, wanted: int | None, last: int | None) -> None:
+        super().__init__(app, wanted, last)
+        self.app, self.wanted, self.last = app, wanted, last
+
+    def __str__(self) -> str:
+        if self.last is None:
+            return f"{self.app!r} has decided nothing by itself yet: start it with adapt, see springtide adapt --help"
+        return f"{self.app!r} has no decision {self.wanted}: the last is {self.last}, springtide history lists them"
+
+
+def explain(
+    app: OfApp,
+    which: Annotated[int | None, typer.Argument(metavar="N", help="Its number; default the last change.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    traceback: Traceback = False,
+) -> None:
+    """Tell why an app decided as it did: what it saw, what was vetoed, what was done, and whether it helped."""
+    record = find(app, read_ledger(find_checkpoint(app)), which)
+    if as_json:
+        print_json(record.to_json())
+        return
+    terminal = Console()
+    for line in story(record):
+        terminal.print(line)
+
+
+def find(app: str, records: list[Record], which: int | None) -> Record:
+    """The decision of a number, or the last that changed something; NoSuchEntry if there is none."""
+    if not records:
+        raise NoSuchEntry(app, which, None)
+    if which is None:
+        return next((r for r in reversed(records) if not isinstance(r.entry.decision, Hold)), records[-1])
+    for record in records:
+        if record.entry.number == which:
+            return record
+    raise NoSuchEntry(app, which, records[-1].entry.number)
+
+
+def story(record: Record) -> list[object]:
+    """Lines and tables, in the order of events."""
+    entry = record.entry
+    lines: list[object] = [
+        Text(f"decision {entry.number} at {moment(entry.at)}, by {record.policy}", style="bold"),
+        Text(f"wanted    {action(entry.wanted)}: {entry.wanted.reason}"),
+        *(Text(f"vetoed    {veto}") for veto in entry.vetoes),
+        Text(f"decided   {action(entry.decision)}: {entry.decision.reason}"),
+    ]
+    if record.phases:
+        began = ", ".join(f"{phase} after {seconds(at)}" for phase, at in record.phases.items())
+        lines.append(Text(f"enacted   {record.strategy}: {began}"))
+    if entry.outcome:
+        lines.append(Text(f"outcome   {entry.outcome}, pause {seconds(entry.pause_s)}, helped: {answer(entry.helped)}"))
+    if record.seen.get("operators"):
+        lines += _seen(record)
+    if entry.gauge is not None:
+        lines.append(_before_and_after(entry.gauge, entry.after))
+    return lines
+
+
+def _seen(record: Record) -> list[object]:
+    seen = record.seen
+    names = ["step", "instances", "rows/s", "true rate", "busy"]
+    rows = [
+        [name, number(o["instances"]), number(o["rows_per_s"]), number(o["true_rate"]), f"{o['busy']:.0%}"]
+        for name, o in seen["operators"].items()
+    ]
+    title = f"seen in {seconds(seen['window_s'])} and {seen['epochs']} epochs"
+    workers = [
+        [worker, f"{w['cpu']:.0%}", number(w["queue_rows"])] for worker, w in seen.get("workers", {}).items()
+    ]
+    return [
+        plain_table(title, names, rows, left=("step",)),
+        plain_table("", ["worker", "cpu", "queue"], workers, left=("worker",)),
+    ]
+
+
+def _before_and_after(before: Gauge, after: Gauge | None) -> object:
+    def row(name: str, text: str, gauge: Gauge | None, value: float | None) -> list[str]:
+        return [name, text, decimal(value) if gauge is not None else "-"]
+
+    rows = [
+        row(name, decimal(float(getattr(before, field))), after, None if after is None else getattr(after, field))
+        for name, field in (
+            ("workers", "workers"), ("rows/s", "throughput"), ("arriving rows/s", "arriving"), ("lag s", "lag_s"),
+            ("imbalance", "imbalance"), ("bytes between workers", "crossing"),
+        )
+    ]  # fmt: skip
+    return plain_table("before and after", ["", "before", "after"], rows, left=("",))
