@@ -66,7 +66,7 @@ class App(Dataflow):
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
         executors run on this machine.
         """
-        session = SessionConfig(settings=settings or {}, log_level=log_level, clustered=workers is not None)
+        session = SessionConfig(settings=settings or {}, log_level=log_level, workers=workers or 0)
         if master is not None or workers is not None:
             session = replace(session, master=master or box(workers or 1))
         workforce = None

@@ -23,10 +23,11 @@ SETTINGS = {
 
 
 def main() -> int:
-    """Run the app on a cluster in a box; 1 and a message if it fails."""
+    """Run the app on a cluster, in a box unless a master is named; 1 and a message if it fails."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--master")
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--durable-every", type=int, default=1)
     parser.add_argument("--keys", type=int, default=KEYS)
@@ -36,6 +37,7 @@ def main() -> int:
         running = build(options.root, ENDLESS, options.keys).start(
             checkpoint=str(options.root / "checkpoint"),
             local=str(options.root / "local"),
+            master=options.master,
             workers=options.workers,
             replicas=options.replicas,
             durable_every=options.durable_every,

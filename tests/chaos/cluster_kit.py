@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import cluster_app
 from chaos_app import KEYS
-from chaos_kit import head, manifests
-from chaos_oracle import expected, published
+from cluster_check import check, orphans
 from processes import Process, process
+from waiting import wait_until
 
 import springtide
 from springtide import faults
-from springtide.blocks.block import checksum, epoch_of, parse_slices
+from springtide.blocks.block import parse_slices
 from springtide.blocks.store import LocalStore
 from springtide.control.address import NotRunning
 from springtide.control.client import ControlClient, NoAnswer
@@ -32,7 +32,6 @@ START_S = 120.0
 """How long a cluster may take to its first epoch."""
 PATIENCE_S = 90.0
 """How long anything else may take."""
-POLL_S = 0.05
 STEPS = ("count", "windows")
 SLICES = 16
 Found = TypeVar("Found")
@@ -47,7 +46,7 @@ class Cluster:
 
     def __init__(
         self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
-        settings: Sequence[str] = (), durable_every: int = 1,
+        settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None,
     ) -> None:  # fmt: skip
         self.root, self.keys = root, keys
         self.checkpoint, self.local, self.markers = root / "checkpoint", root / "local", root / "markers"
@@ -67,6 +66,7 @@ class Cluster:
         command = [
             sys.executable, cluster_app.__file__, str(root), f"--workers={workers}", f"--replicas={replicas}",
             f"--keys={keys}", f"--durable-every={durable_every}", *(f"--conf={setting}" for setting in settings),
+            *([f"--master={master}"] if master else []),
         ]  # fmt: skip
         with open(self.log, "ab") as log:
             self._popen = subprocess.Popen(command, env=environment, cwd=root, stdout=log, stderr=log)
@@ -100,7 +100,7 @@ class Cluster:
         for one in everybody:
             one.signal(signal.SIGKILL)
         self._popen.wait()
-        _wait("the driver's processes to be gone", lambda: not any(p.state for p in everybody), 30.0, lambda: "")
+        wait_until("the driver's processes to be gone", lambda: not any(p.state for p in everybody), 30.0)
 
     def _remember(self) -> None:
         """Executors outlive a driver that is killed: know them before."""
@@ -120,7 +120,7 @@ class Cluster:
             except (NotRunning, NoAnswer):  # Busy or gone: the next look tells which.
                 return None
 
-        return _wait(what, look, within_s, self.story)
+        return wait_until(what, look, within_s, self.story)
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")[-4000:]
@@ -266,23 +266,11 @@ class Cluster:
 
     def check(self) -> None:
         """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing."""
-        last = head(self.checkpoint)
-        assert last is not None
-        oracle, found = expected(last.epoch + 1, self.keys), published(self.root)
-        assert not found.beyond(oracle)
-        assert not oracle.beyond(found)
-        for manifest in (m for m in manifests(self.checkpoint) if m.durable):
-            runs = [run for state in manifest.operators.values() for run in state.runs]
-            for ref in [*runs, *(ref for refs in manifest.outputs.values() for ref in refs)]:
-                data = (self.checkpoint / ref.path).read_bytes()
-                assert (len(data), checksum(data)) == (ref.size_bytes, ref.crc32), ref
+        check(self.root, self.checkpoint, self.keys)
 
     def orphans(self) -> set[str]:
         """Durable blocks of committed epochs that no manifest names, of epochs whose manifests are all there."""
-        known = manifests(self.checkpoint)
-        named = set().union(*(m.blocks() for m in known))
-        epochs = {m.epoch for m in known}
-        return {n for n in LocalStore(self.checkpoint).list("blocks") if epoch_of(n) in epochs and n not in named}
+        return orphans(self.checkpoint)
 
 
 ENOUGH = 10_000
@@ -301,12 +289,3 @@ def one_owner(cluster: Cluster) -> bool:
 
 def succeeded(migration: dict[str, Any]) -> bool:
     return bool(migration["state"] == DONE)
-
-
-def _wait(what: str, condition: Callable[[], Found | None], within_s: float, story: Callable[[], str]) -> Found:
-    deadline = time.monotonic() + within_s
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {within_s:.0f} s for {what}:\n{story()}")
-        time.sleep(POLL_S)
-    return found

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pytest
 from rich.console import Console as Terminal
 
 from springtide import sinks
@@ -47,6 +48,24 @@ def test_parquet_is_a_plain_dataset_and_a_repeated_epoch_changes_nothing(tmp_pat
         sink.publish(FakeOutput(epoch, rows))
     read = ds.dataset(tmp_path / "out", partitioning="hive").to_table().to_pylist()
     assert sorted((r["epoch"], r["word"], r["n"]) for r in read) == [(0, "a", 1), (0, "b", 2), (1, "a", 3)]
+
+
+def test_parquet_parts_are_written_where_the_driver_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers stand elsewhere: a relative path is the driver's."""
+
+    class Elsewhere(FakeOutput):
+        def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
+            monkeypatch.chdir(tmp_path / "worker")
+            try:
+                return super().each_part(function)
+            finally:
+                monkeypatch.chdir(tmp_path)
+
+    (tmp_path / "worker").mkdir()
+    monkeypatch.chdir(tmp_path)
+    sinks.parquet("out").publish(Elsewhere(0, counts(a=1, b=2)))
+    assert ds.dataset(tmp_path / "out").count_rows() == 2
+    assert not list((tmp_path / "worker").iterdir())
 
 
 def test_memory_keeps_epochs_apart() -> None:

@@ -54,7 +54,8 @@ class FakeCluster:
     def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
         return frozenset(workers)
 
-    def dismiss(self, workers: Iterable[WorkerId]) -> None:
+    def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
+        self.ask(wanted)
         self.dismissed |= set(workers)
         self.there = [w for w in self.there if w not in self.dismissed]
 
@@ -127,6 +128,7 @@ def test_growing_levels_the_shares_and_shrinking_lets_the_worker_go(strategy: st
     office.epochs(lambda: bool(office.cluster.dismissed))
     assert shrunk.state == "done"
     assert office.cluster.dismissed == {C}
+    assert office.cluster.asked[-1] == 2, "else the cluster would send another in its place"
     assert office.shares() == {A: 8, B: 8}
     assert not office.roster.plan.operators[STEP].stalled
 

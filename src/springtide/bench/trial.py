@@ -151,7 +151,7 @@ def run_trial(trial: Trial) -> Track:
 @cache
 def cluster_session(workers: int) -> SparkSession:
     """The Spark of this process, with so many workers."""
-    return make_session("bench", SessionConfig(box(workers), clustered=True))
+    return make_session("bench", SessionConfig(box(workers), workers=workers))
 
 
 def _start(spark: SparkSession, trial: Trial, load: Load, sink: sinks.SinkSpec, until: str | None = None) -> Running:

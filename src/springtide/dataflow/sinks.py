@@ -53,9 +53,10 @@ class Parquet:
     path: str
 
     def publish(self, output: EpochOutput) -> None:
-        written = {_part_name(part) for part in output.each_part(partial(_write_part, self.path, output.epoch))}
-        # An epoch whose manifest was torn is computed anew, and may come in fewer parts than before.
         store, directory = open_store(self.path), f"epoch={output.epoch}"
+        # A relative path means another place on a worker, so workers get the store's own, absolute one.
+        written = {_part_name(part) for part in output.each_part(partial(_write_part, store.url, output.epoch))}
+        # An epoch whose manifest was torn is computed anew, and may come in fewer parts than before.
         stale = [name for name in store.list(directory) if _PART.fullmatch(name) and name not in written]
         store.delete(f"{directory}/{name}" for name in stale)
 
@@ -67,11 +68,11 @@ def _part_name(part: int) -> str:
     return f"part-{part:05d}.parquet"
 
 
-def _write_part(path: str, epoch: int, part: int, rows: pa.Table) -> None:
+def _write_part(store: str, epoch: int, part: int, rows: pa.Table) -> None:
     """Write one part file; runs on a worker."""
     buffer = io.BytesIO()
     pq.write_table(rows, buffer)
-    open_store(path).put(f"epoch={epoch}/{_part_name(part)}", buffer.getbuffer())
+    open_store(store).put(f"epoch={epoch}/{_part_name(part)}", buffer.getbuffer())
     faults.fire("publish.part", epoch)
 
 

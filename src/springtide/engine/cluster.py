@@ -93,8 +93,9 @@ class Cluster:
                 raise NotEnoughWorkers(count, len(workers), timeout_s)
             time.sleep(POLL_S)
 
-    def dismiss(self, workers: Iterable[WorkerId]) -> None:
-        """Let workers go, without replacements."""
+    def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
+        """Let workers go; there should be `wanted` without them."""
+        self.ask(wanted)
         self._executors.dismiss(sorted(workers))
 
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:

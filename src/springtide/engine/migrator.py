@@ -140,7 +140,8 @@ class Migrator:
                 if migration.under_way and not migration.cancelling:
                     self._begin_joining(migration, roster.still_new(new, warm), options)
                 else:
-                    roster.cluster.dismiss(w.id for w in new[max(0, roster.wanted - len(roster.staying())) :])
+                    surplus = new[max(0, roster.wanted - len(roster.staying())) :]
+                    roster.cluster.dismiss((w.id for w in surplus), roster.wanted)
         except Exception as error:
             with roster.lock:
                 if migration.under_way:

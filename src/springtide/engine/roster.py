@@ -106,7 +106,7 @@ class Roster:
             staying = tuple(w for w in self.plan.workers if w.id not in idle)
             self.change(self.owners(), self.standing_by(), staying)
             self.standbys.lost(idle)
-            self.cluster.dismiss(idle)
+            self.cluster.dismiss(idle, self.wanted)
 
     def _desired(self) -> Replicas:
         return {

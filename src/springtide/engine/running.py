@@ -113,7 +113,7 @@ class Running:
         self._claim = claim(store)
         record.write(store)
         self._log = ReportLog(store)
-        local = config.local
+        local = None if config.local is None else _absolute(config.local)
         if local is None:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))

@@ -58,9 +58,33 @@ BOX_SETTINGS = {
 """For a cluster in a box; each can be overridden."""
 
 
+EXECUTOR_SLOTS = 2
+"""One for state, one for copies."""
+FOR_EVER = "36500d"
+
+
 def box(workers: int) -> str:
     """The master of a cluster in a box: executors as processes of their own on this machine."""
     return f"local-cluster[{workers},{BOX_SLOTS},{BOX_MEMORY_MB}]"
+
+
+def manager_settings(master: str, workers: int) -> dict[str, str]:
+    """What a cluster manager has to know to send exactly so many executors, and more or fewer later.
+
+    A standalone master sends an app all that its workers have room for, and heeds a number only from apps with
+    dynamic allocation: so that is on, and tied down to leave every change of the number to us. The limit of
+    `spark.cores.max` would hold for good, and keep the app from growing.
+    """
+    settings = {"spark.executor.cores": str(EXECUTOR_SLOTS), "spark.executor.instances": str(workers)}
+    if master.startswith("spark://"):
+        settings |= {
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+            "spark.dynamicAllocation.minExecutors": str(workers),
+            "spark.dynamicAllocation.maxExecutors": str(workers),
+            "spark.dynamicAllocation.executorIdleTimeout": FOR_EVER,
+        }
+    return settings
 
 
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
@@ -81,8 +105,8 @@ class SessionConfig:
     """Where Spark runs; embedded in this process by default."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Spark settings beside the defaults."""
-    clustered: bool = False
-    """Several workers."""
+    workers: int = 0
+    """Executors that hold state; 0 if the driver's own process does."""
     log_level: str = "OFF"
     """Spark's log on the terminal; errors reach the user as exceptions anyway."""
 
@@ -93,16 +117,28 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    for_executors = {f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()}
     builder = SparkSession.builder.master(config.master).appName(app)
-    shared = CLUSTER_SETTINGS if config.clustered else {}
-    boxed = BOX_SETTINGS if config.master.startswith("local-cluster") else {}
-    ours = {**DEFAULTS, **shared, **boxed, **for_executors}
+    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment()}
     for key, value in {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)
     return spark
+
+
+def _worker_settings(config: SessionConfig) -> dict[str, str]:
+    boxed = config.master.startswith("local-cluster")
+    shared = CLUSTER_SETTINGS if config.workers else {}
+    asked = manager_settings(config.master, config.workers) if config.workers and not boxed else {}
+    return {**shared, **asked, **(BOX_SETTINGS if boxed else {})}
+
+
+def executor_environment() -> dict[str, str]:
+    """The environment of executors, which run elsewhere, under a daemon that has not inherited ours."""
+    variables = dict(WORKER_ENVIRONMENT)
+    if path := os.environ.get("PYTHONPATH"):
+        variables["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, path.split(os.pathsep)))
+    return {f"spark.executorEnv.{name}": value for name, value in variables.items()}
 
 
 def _driver_options(config: SessionConfig) -> str:

@@ -135,8 +135,9 @@ class Executors:
         return bool(self._scala.requestTotalExecutors(total, 0, nothing))
 
     def dismiss(self, ids: Sequence[str]) -> None:
-        """Let executors go, without replacements."""
-        self._scala.killExecutors(self._jvm.PythonUtils.toSeq(list(ids)))
+        """Let executors go; whether others come in their place depends on what was asked for."""
+        # The context's own method changes the number that was asked for, and refuses if dynamic allocation is on.
+        self._scala.schedulerBackend().killExecutors(self._jvm.PythonUtils.toSeq(list(ids)), False, False, True)
 
     def add_machines(self, count: int, slots: int, memory_mb: int) -> None:
         """Start more machines of a `local-cluster` master, in this process like its others."""

@@ -89,6 +89,7 @@ class Workforce:
         self, layouts: Mapping[str, Layout], slices: int, config: WorkforceConfig, version: PlanVersion
     ) -> Roster:
         """The first workers that come, warm, with an even share each."""
+        self.cluster.ask(config.workers)
         workers = self.cluster.wait_for(config.workers, config.start_s)[: config.workers]
         self.cluster.warm_up([w.id for w in workers])
         ring = Ring.even(slices, workers)
