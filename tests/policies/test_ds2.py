@@ -175,8 +175,11 @@ def test_a_higher_rate_never_needs_less(data: st.DataObject, factor: float) -> N
 @some
 @given(st.data())
 def test_three_steps_are_enough_if_scaling_is_a_little_worse_than_linear(data: st.DataObject) -> None:
-    """And on the way up it never asks for more than it ends with, on the way down never for less."""
-    flow = data.draw(flows(falls=0.1))
+    """And on the way up it never asks for more than it ends with, on the way down never for less.
+
+    So it is for steps that end with up to about 30 instances; for hundreds, a fourth step adds the last one.
+    """
+    flow = data.draw(flows(falls=0.1, largest=21))
     start = data.draw(starts(flow))
     first = step(flow, start)
     second = step(flow, first)

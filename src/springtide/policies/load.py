@@ -1,6 +1,7 @@
 """What more than one policy asks of a snapshot: how busy slots are, and whether rows are taken as they fall due."""
 
-from springtide.metrics.snapshot import Snapshot
+from springtide.metrics.snapshot import Snapshot, Worker
+from springtide.policies.words import count, percent
 
 
 def slots_a_worker(snapshot: Snapshot) -> float:
@@ -27,3 +28,8 @@ def taken(snapshot: Snapshot) -> float:
             due += snapshot.window_s * sum(rates[edge.upstream] * edge.ratio for edge in parents)
             arrived += sum(instance.records_in for instance in instances)
     return arrived / due if due > 0 else 1.0
+
+
+def busy(worker: Worker) -> str:
+    """How busy a worker is, in words."""
+    return f"{worker.id} has {count(worker.queue_rows)} rows waiting and {percent(worker.cpu)} CPU"
