@@ -82,7 +82,7 @@ class Stable:
         vetoes = (*notes, *self._refusals(decision, snapshot, past))
         if vetoes == notes:
             return Verdict(wanted, decision, notes)
-        return Verdict(wanted, Hold(f"no {action(decision)}: {'; '.join(vetoes)}"), vetoes)
+        return Verdict(wanted, Hold(f"{action(decision)} is vetoed: {'; '.join(vetoes)}"), vetoes)
 
     def demanding(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with rates at which the target is kept and a backlog caught up with.
