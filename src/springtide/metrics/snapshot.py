@@ -111,6 +111,7 @@ class Snapshot:
     edges: tuple[Edge, ...]
     instances: tuple[Instance, ...]
     workers: tuple[Worker, ...]
+    """Clockwise around the ring."""
     slices: tuple[Slice, ...] = ()
     traffic: Mapping[tuple[str, WorkerId, SliceId], float] = field(default_factory=dict)
     """By operator, the worker that sent and the slice that received: bytes a second from one operator to the next."""
@@ -155,6 +156,8 @@ class Snapshot:
         for source in self.sources:
             of = f"source {source.name!r}"
             yield from ((of, name, getattr(source, name)) for name in ("rate", "lag_rows", "lag_s"))
+        for edge in self.edges:
+            yield f"rows from {edge.upstream!r} to {edge.downstream!r}", "ratio", edge.ratio
         for i in self.instances:
             of = f"instance {i.number} of step {i.operator!r}"
             names = ("useful_s", "records_in", "records_out", "queue_rows", "cpu_s")
