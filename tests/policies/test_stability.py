@@ -180,6 +180,11 @@ def test_too_few_or_too_many_workers_are_put_right_though_the_policy_is_content(
     assert isinstance(Stable(Says(Hold("calm")), replace(config, dry_run=True))(FLOW.sharing(7), ()), Hold)
 
 
+def test_what_the_limits_ask_for_is_not_delayed_and_what_goes_beyond_it_is() -> None:
+    decision = Stable(Says(Scale(2, "less")), Stability(limits=Limits(Bounds(1, 6))))(FLOW.sharing(7), ())
+    assert decision == Scale(6, "less")
+
+
 @dataclass(frozen=True)
 class Asked:
     """Holds, and says at which rate."""
