@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from springtide.control.adapt import Adapt
 from springtide.control.address import control_directory
 from springtide.control.running import RunningControls
 from springtide.control.server import ControlServer
@@ -33,6 +34,10 @@ class App(Dataflow):
 
     _running: Running | None = None
     """The last one that was started."""
+    _controls: RunningControls | None = None
+    """Its controls, as long as it runs on several workers."""
+    _adapt: Adapt | None = None
+    """How it adapts by itself, if it does."""
 
     def start(
         self,
@@ -114,6 +119,18 @@ class App(Dataflow):
         """Move some slices of a keyed step of the app that `start` has started to a worker; returns at once."""
         return self._at_work().move(operator, slices, to, strategy, Options(slices_an_epoch, hottest_first))
 
+    def adapt(
+        self, minimum: int = 1, maximum: int | None = None, policy: str = "ds2", **options: Any
+    ) -> None:
+        """Let the app decide by itself when and how much to change, from now on, or from its start with `workers`.
+
+        The policy is `ds2`, `dhalion`, `threshold` or `otd`. Options are those of `springtide.control.adapt.Adapt`:
+        the strategy, a dry run, the pace, the target utilisation, bounds by step, times of day without a change.
+        """
+        self._adapt = Adapt(policy, minimum, maximum, **options)
+        if self._controls is not None:
+            self._controls.start_adapting(self._adapt)
+
     def _at_work(self) -> Running:
         if self._running is None:
             raise Refused(f"expected app {self.name!r} to be running in this process: start it with start(workers=N)")
@@ -121,15 +138,20 @@ class App(Dataflow):
 
     def _serve(self, running: Running, checkpoint: str) -> None:
         """Let other processes on this machine ask for changes."""
-        server = ControlServer(
-            RunningControls(self.name, running), control_directory(checkpoint, default_checkpoint(self.name))
-        )
+        controls = RunningControls(self.name, running, self.graph(), running.store)
+        server = ControlServer(controls, control_directory(checkpoint, default_checkpoint(self.name)))
+        running.at_end += [self._alone, server.stop, controls.stop]
         try:
             server.start()
+            if self._adapt is not None:
+                controls.start_adapting(self._adapt)
         except BaseException:
             running.stop()
             raise
-        running.at_end.append(server.stop)
+        self._controls = controls
+
+    def _alone(self) -> None:
+        self._controls = None
 
     def run(self, spark: "SparkSession | None" = None, **options: object) -> list[EpochReport]:
         """Start the app, wait until it ends, and return the reports of its epochs.

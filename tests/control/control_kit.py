@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
+from springtide.control.adapt import Adapt
 from springtide.control.controls import USUAL, Options, Refused, Unknown
 from springtide.control.server import ControlServer
 
@@ -74,6 +75,17 @@ class FakeControls:
             state = "moving" if done < TOTAL else self.outcome
             self.current = {**self.current, "done": done, "bytes": done * 1000, "state": state}
         return self.current
+
+    def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
+        wanted = Adapt.from_json(told).to_json()
+        self.effects.append(("adapt", wanted["policy"], wanted["minimum"], wanted["maximum"]))
+        return wanted
+
+    def rest(self) -> dict[str, Any]:
+        raise Refused("'clicks' does not adapt by itself: there is nothing to stop")
+
+    def metrics(self) -> bytes:
+        return b"# HELP springtide_workers Workers.\n"
 
     def cancel(self) -> dict[str, Any]:
         if self.current is None:

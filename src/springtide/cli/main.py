@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 import springtide
 from springtide.blocks import errors as store_errors
 from springtide.blocks.record import AppChanged
+from springtide.cli.adapt import adapt
 from springtide.cli.bench import app as bench
 from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
@@ -110,6 +111,7 @@ cli.command()(plan)
 cli.command()(scale)
 cli.command()(move)
 cli.command()(cancel_migration)
+cli.command()(adapt)
 cli.command()(history)
 cli.command()(explain)
 cli.add_typer(bench, name="bench")

@@ -72,6 +72,11 @@ def run(
     zones: Annotated[
         str | None, typer.Option(metavar="A,B", help="With --workers: fault zones, given to workers in turn.")
     ] = None,
+    adapt: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="With --workers: adapt by itself; ds2, dhalion, threshold or otd."),
+    ] = None,
+    maximum: Annotated[int | None, typer.Option(min=1, help="With --adapt: the most workers.")] = None,
     local: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where workers keep their state at hand; default temporary.")
     ] = None,
@@ -94,6 +99,8 @@ def run(
     loaded = load_app(target)
     graph = loaded.graph()  # A dataflow that can't run is refused before Spark starts.
     share_with_workers(target.directory)
+    if adapt is not None:
+        loaded.adapt(maximum=maximum, policy=adapt)
     place = checkpoint or default_checkpoint(loaded.name)
     terminal = Console()
     beside = take_over_consoles(graph) if terminal.is_terminal and not quiet else None

@@ -13,8 +13,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from springtide.control.controls import Busy, Controls, Refused, Unknown, under_way
+from springtide.control.exposition import CONTENT_TYPE
 from springtide.control.guard import Guard, answer, refusal
-from springtide.control.requests import Cancel, Move, Scale
+from springtide.control.requests import Cancel, Move, Scale, fields
 
 MOST_BYTES = 64 * 1024
 READ_ON_BYTES = 16 * MOST_BYTES
@@ -38,6 +39,9 @@ def make_api(controls: Controls, token: str, port: int) -> Starlette:
             Route("/v1/scale", change.scale, methods=["POST"]),
             Route("/v1/move", change.move, methods=["POST"]),
             Route("/v1/cancel-migration", change.cancel, methods=["POST"]),
+            Route("/v1/adapt", change.adapt, methods=["POST"]),
+            Route("/v1/rest", change.rest, methods=["POST"]),
+            Route("/metrics", _metrics(controls), methods=["GET"]),
         ],
         middleware=[Middleware(Guard, token=token, port=port)],
         exception_handlers={Refused: _refused, HTTPException: _http_error},
@@ -49,6 +53,16 @@ def make_api(controls: Controls, token: str, port: int) -> Starlette:
 def _reads(question: Callable[[], Any]) -> Endpoint:
     async def read(_: Request) -> Response:
         return await _answer(question)
+
+    return read
+
+
+def _metrics(controls: Controls) -> Endpoint:
+    async def read(_: Request) -> Response:
+        try:
+            return Response(await run_in_threadpool(controls.metrics), media_type=CONTENT_TYPE)
+        except Exception as error:
+            raise HTTPException(500, f"the app could not answer: {type(error).__name__}: {error}") from error
 
     return read
 
@@ -70,6 +84,16 @@ class _Changes:
         wanted = Cancel.decode(await _body(request))
         async with self._one_at_a_time:
             return await _answer(lambda: wanted.apply(self._controls))
+
+    async def adapt(self, request: Request) -> Response:
+        told = fields(await _body(request), '{"policy": "ds2", "maximum": 8}')
+        async with self._one_at_a_time:
+            return await _answer(lambda: self._controls.adapt(told))
+
+    async def rest(self, request: Request) -> Response:
+        Cancel.decode(await _body(request))
+        async with self._one_at_a_time:
+            return await _answer(self._controls.rest)
 
     async def _start(self, wanted: Scale | Move) -> Response:
         async with self._one_at_a_time:

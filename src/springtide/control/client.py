@@ -67,6 +67,15 @@ class ControlClient:
     def cancel(self) -> dict[str, Any]:
         return self._ask_object("POST", "/v1/cancel-migration", {})
 
+    def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
+        return self._ask_object("POST", "/v1/adapt", told)
+
+    def rest(self) -> dict[str, Any]:
+        return self._ask_object("POST", "/v1/rest", {})
+
+    def metrics(self) -> bytes:
+        return self._exchange("GET", "/metrics", None)[1]
+
     def _ask_object(self, method: str, path: str, wanted: dict[str, Any] | None = None) -> dict[str, Any]:
         found = self._ask(method, path, wanted)
         if not isinstance(found, dict):

@@ -62,6 +62,15 @@ class Controls(Protocol):
     def cancel(self) -> dict[str, Any]:
         """Cancel the migration under way, and return its progress; Refused if there is none."""
 
+    def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Let the app adapt by itself from now on, in this way and no other; what it was told, in full."""
+
+    def rest(self) -> dict[str, Any]:
+        """Let the app adapt no more; Refused if it does not."""
+
+    def metrics(self) -> bytes:
+        """All metrics, for Prometheus."""
+
 
 def under_way(migration: dict[str, Any] | None) -> bool:
     """Has this migration still to end?"""

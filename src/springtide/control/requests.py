@@ -72,18 +72,24 @@ class Cancel:
         return controls.cancel()
 
 
-def _fields(body: bytes, known: tuple[str, ...], example: str) -> Fields:
+def fields(body: bytes, example: str) -> Fields:
+    """The fields of a JSON object."""
     try:
-        fields = json.loads(body.decode(), object_pairs_hook=_without_repeats)
+        found = json.loads(body.decode(), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError):  # Brackets in thousands are no reason to fail.
         raise Refused(f"the body is not JSON: send an object such as {example}") from None
-    if not isinstance(fields, dict):
-        raise Refused(f"the body is a JSON {type(fields).__name__}: send an object such as {example}")
-    strange = sorted(set(fields) - set(known))
+    if not isinstance(found, dict):
+        raise Refused(f"the body is a JSON {type(found).__name__}: send an object such as {example}")
+    return found
+
+
+def _fields(body: bytes, known: tuple[str, ...], example: str) -> Fields:
+    found = fields(body, example)
+    strange = sorted(set(found) - set(known))
     if strange:
         expected = f"the fields are {', '.join(known)}" if known else "there are no fields"
         raise Refused(f"{_shown(strange[0])} is not a field here: {expected}; send an object such as {example}")
-    return fields
+    return found
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> Fields:

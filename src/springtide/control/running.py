@@ -3,18 +3,31 @@
 from typing import Any
 
 from springtide.blocks.block import format_slices, parse_slices
-from springtide.control.controls import USUAL, Options
+from springtide.blocks.store import Store
+from springtide.control.adapt import Adapt
+from springtide.control.adapting import AdaptedRunning
+from springtide.control.controls import USUAL, Options, Refused
+from springtide.control.exposition import exposition
+from springtide.control.ledger import Ledger
+from springtide.control.loop import Loop
+from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.running import Running
 from springtide.ids import WorkerId
 from springtide.plan.plan import OperatorPlan, Plan
+
+METRICS_S = 15.0
+"""The window of exported metrics."""
 
 
 class RunningControls:
     """The controls of an app in this process."""
 
-    def __init__(self, app: str, running: Running) -> None:
+    def __init__(self, app: str, running: Running, graph: Graph, store: Store) -> None:
         self.app = app
-        self._running = running
+        self._running, self._graph, self._store = running, graph, store
+        self._adapted = AdaptedRunning(graph, running)
+        self._loop: Loop | None = None
+        self._told: Adapt | None = None
 
     def status(self) -> dict[str, Any]:
         last = self._running.reports[-1] if self._running.reports else None
@@ -24,6 +37,7 @@ class RunningControls:
             "epoch": None,
             "plan": workforce.plan.version,
             "backup_bytes": workforce.backup_bytes(),
+            "adapts": None if self._told is None else self._told.policy,
         }
         if last is not None:
             found |= {
@@ -75,6 +89,36 @@ class RunningControls:
 
     def cancel(self) -> dict[str, Any]:
         return self._running.workforce.cancel().to_json()
+
+    def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
+        wanted = Adapt.from_json(told)
+        self.start_adapting(wanted)
+        return wanted.to_json()
+
+    def start_adapting(self, wanted: Adapt) -> None:
+        """In place of what went on before."""
+        stable = wanted.stable(node.name for node in self._graph.of(Keyed))
+        self.stop()
+        ledger = Ledger(self._store, wanted.policy, wanted.strategy)
+        self._loop = Loop(self._adapted, stable.consider, ledger, wanted.pace(), wanted.strategy)
+        self._told = wanted
+        self._loop.start()
+
+    def rest(self) -> dict[str, Any]:
+        if self._told is None:
+            raise Refused(f"{self.app!r} does not adapt by itself: there is nothing to stop")
+        told = self._told
+        self.stop()
+        return told.to_json()
+
+    def stop(self) -> None:
+        """End the loop; a change under way goes on."""
+        if self._loop is not None:
+            self._loop.stop()
+        self._loop = self._told = None
+
+    def metrics(self) -> bytes:
+        return exposition(self.app, self._adapted.snapshot(METRICS_S))
 
     def _memory(self) -> dict[str, int]:
         """By worker: the largest of its instances in the last epoch."""

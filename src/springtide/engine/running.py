@@ -91,7 +91,7 @@ class Running:
         self._scratch: str | None = None
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
-        store = open_store(_absolute(config.checkpoint))
+        self.store = store = open_store(_absolute(config.checkpoint))
         dataflow.graph()  # A graph that does not hold together is refused before Spark starts.
         self._spark = spark or make_session(dataflow.name, config.session)
         try:
