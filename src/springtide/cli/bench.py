@@ -7,8 +7,10 @@ from typing import Annotated, Protocol
 import typer
 from rich.console import Console
 
+from springtide.bench.autoscale import AutoscaleBench
 from springtide.bench.compare import CompareBench
 from springtide.bench.decide import DecideBench
+from springtide.bench.deploy import DeployBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
@@ -113,6 +115,19 @@ def migrate_compare(as_json: Json = False, quick: Quick = False, out: Out = HERE
 def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The time that a policy takes to decide about 2 000 instances on 100 workers."""
     _publish(DecideBench(rounds=5) if quick else DecideBench(), out, as_json)
+
+
+@app.command()
+def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """A load that steps up fourfold and back, followed by DS2 and by Dhalion."""
+    quicker = AutoscaleBench(phases_s=(8.0, 24.0, 14.0), factor=2.5, apart=False)
+    _publish(quicker if quick else AutoscaleBench(), out, as_json)
+
+
+@app.command()
+def deploy(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """Slices in the wrong places, moved one at a time by OTD: traffic between workers, and an even load."""
+    _publish(DeployBench(seconds=20.0) if quick else DeployBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

@@ -36,6 +36,8 @@ class Adapt:
     """By step: the least and the most instances."""
     excluded: tuple[str, ...] = ()
     """Times of day without a change, in UTC, such as `22:00-06:00`."""
+    policy_options: Mapping[str, float] = field(default_factory=dict)
+    """The policy's own, such as `cpu_high` of `threshold` and `otd`."""
 
     def __post_init__(self) -> None:
         for name in ("interval_s", "window_s"):
@@ -55,7 +57,7 @@ class Adapt:
                 self.target_utilisation, self.band, self.stabilise_s, self.scale_down_s, self.catch_up_s,
                 limits=limits, excluded=self.excluded, dry_run=self.dry_run,
             )  # fmt: skip
-            return Stable(policy(self.policy), stability)
+            return Stable(policy(self.policy, **self.policy_options), stability)
         except ValueError as error:
             raise Refused(str(error)) from error
 
@@ -80,6 +82,8 @@ class Adapt:
 def _read(name: str, value: Any, usual: Any) -> Any:
     if name == "parallelism":
         return _bounds(value)
+    if name == "policy_options":
+        return _numbers(name, value)
     if name == "excluded":
         return tuple(_all_text(name, value))
     if name == "maximum" and value is None:
@@ -89,6 +93,12 @@ def _read(name: str, value: Any, usual: Any) -> Any:
     if not fits or (isinstance(value, bool) and kind is not bool):
         wanted = {int: "a whole number", bool: "true or false", str: "a text", float: "a number"}[kind]
         raise Refused(f"{name!r} is {value!r}: expected {wanted}")
+    return value
+
+
+def _numbers(name: str, value: Any) -> dict[str, float]:
+    if not isinstance(value, dict) or not all(isinstance(x, int | float) for x in value.values()):
+        raise Refused(f"{name!r} is {value!r}: expected numbers by name")
     return value
 
 

@@ -1,6 +1,8 @@
 """The policies by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from springtide.policies.balancing.otd import Otd
 from springtide.policies.policy import Policy
@@ -8,7 +10,7 @@ from springtide.policies.scaling.dhalion import Dhalion
 from springtide.policies.scaling.ds2 import Ds2
 from springtide.policies.scaling.threshold import Threshold
 
-POLICIES: Mapping[str, Callable[[], Policy]] = {
+POLICIES: Mapping[str, Any] = {
     "ds2": Ds2,
     "dhalion": Dhalion,
     "threshold": Threshold,
@@ -16,8 +18,14 @@ POLICIES: Mapping[str, Callable[[], Policy]] = {
 }
 
 
-def policy(name: str) -> Policy:
-    """The policy of this name, with its default options."""
+def policy(name: str, **options: float) -> Policy:
+    """The policy of this name, with these options and its usual ones."""
     if name not in POLICIES:
         raise ValueError(f"expected a policy of {sorted(POLICIES)}, got {name!r}")
-    return POLICIES[name]()
+    kind = POLICIES[name]
+    known = [field.name for field in fields(kind)]
+    strange = sorted(set(options) - set(known))
+    if strange:
+        raise ValueError(f"policy {name!r}: expected options of {known}, got {strange}")
+    made: Policy = kind(**options)
+    return made
