@@ -29,7 +29,7 @@ TARGET = 0.7
 
 @dataclass(frozen=True)
 class SlowCount:
-    """A count that takes its time over every row, as a call to another service does: workers add capacity, not cores."""
+    """A count that takes its time over every row, as a call to another service does: each worker adds capacity."""
 
     row_s: float
 
