@@ -7,13 +7,15 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `late-oserror` raises it after the operation took effect (a call that timed out but landed), and
 `once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
-`stop` makes it stand still, and the worker with it. `note` does nothing but leave a marker.
+`hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
+a marker and does nothing else.
 Markers hold the id of the process that left them.
 """
 
 import errno
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,13 +69,20 @@ def fire(point: str, epoch: int | None = None) -> None:
         raise OSError(errno.ENOSPC, f"failpoint {point}: no space left on device")
     elif action == "executor" and _mark(point):
         os.kill(_parent(os.getppid()), signal.SIGKILL)
-    elif action == "stop" and _mark(point):
-        os.kill(_parent(os.getppid()), signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)
+    elif action == "hang" and _mark(point):
+        _outlive(Path(os.environ[MARKERS], f"{point}.go"))
     elif action == "note":
         _mark(f"{point}.{os.getpid()}")
     elif action == "once" and _mark(point):
         raise RuntimeError(f"failpoint {point}")
+
+
+def _outlive(sign: Path) -> None:
+    """Wait for a sign, deaf to whoever would end this process before."""
+    for one in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, signal.SIG_IGN)
+    while not sign.exists():
+        time.sleep(0.05)
 
 
 def _parent(pid: int) -> int:

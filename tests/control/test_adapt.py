@@ -27,7 +27,7 @@ def test_what_is_told_is_read_and_said_again() -> None:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        ({"policy": "ds3"}, r"expected a policy of \['dhalion', 'ds2', 'otd', 'threshold'\], got 'ds3'"),
+        ({"policy": "ds3"}, r"expected a policy of \['dhalion', 'ds2', 'otd', 'skew', 'threshold'\], got 'ds3'"),
         ({"minimum": 5, "maximum": 2}, "workers: expected a maximum of 5 or more, got 2"),
         ({"minimum": 0}, "workers: expected a minimum of 1 or more, got 0"),
         ({"minimum": True}, "'minimum' is True: expected a whole number"),

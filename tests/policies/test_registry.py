@@ -18,13 +18,15 @@ SNAPSHOTS = (
 )
 
 
-def test_there_are_four() -> None:
-    assert NAMES == ["dhalion", "ds2", "otd", "threshold"]
+def test_the_names() -> None:
+    assert NAMES == ["dhalion", "ds2", "otd", "skew", "threshold"]
 
 
 def test_another_name_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(ValueError, match=r"expected a policy of \['dhalion', 'ds2', 'otd', 'threshold'\], got 'ds3'"):
+    with pytest.raises(ValueError, match=r"expected a policy of \['dhalion', 'ds2', 'otd', 'skew', .*\], got 'ds3'"):
         policy("ds3")
+    with pytest.raises(ValueError, match=r"policy 'skew': expected options of \['hot', 'uneven'\], got \['cold'\]"):
+        policy("skew", cold=1.0)
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS)

@@ -12,7 +12,7 @@ from springtide.control.controls import DEFAULT_STRATEGY
 
 def adapt(
     app: AppName,
-    policy: Annotated[str, typer.Option(help="ds2, dhalion, threshold or otd.")] = "ds2",
+    policy: Annotated[str, typer.Option(help="ds2, dhalion, threshold, otd or skew.")] = "ds2",
     minimum: Annotated[int, typer.Option(min=1, help="The least workers.")] = 1,
     maximum: Annotated[int | None, typer.Option(min=1, help="The most workers.", show_default="no limit")] = None,
     strategy: HowToMove = DEFAULT_STRATEGY,

@@ -74,7 +74,7 @@ def run(
     ] = None,
     adapt: Annotated[
         str | None,
-        typer.Option(metavar="POLICY", help="With --workers: adapt by itself; ds2, dhalion, threshold or otd."),
+        typer.Option(metavar="POLICY", help="With --workers: adapt by itself; ds2, dhalion, threshold, otd or skew."),
     ] = None,
     maximum: Annotated[int | None, typer.Option(min=1, help="With --adapt: the most workers.")] = None,
     local: Annotated[

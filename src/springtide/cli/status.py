@@ -85,6 +85,8 @@ def status(
         return
     print_epochs(terminal, reports, last, f"{reports[-1].app}, {store.url}")
     terminal.print(operators_table(reports[-1]))
+    if any(operator.hot_keys for operator in reports[-1].operators):
+        terminal.print(hot_keys_table(reports[-1]))
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,17 @@ def operators_table(report: EpochReport) -> Table:
         for operator in report.operators
     ]
     return plain_table(f"operators in epoch {report.epoch}", names, rows, left=("step",))
+
+
+def hot_keys_table(report: EpochReport) -> Table:
+    """The keys that had a good share of an epoch's rows."""
+    rows = [
+        [operator.step, str(hot.slice), hot.key, number(hot.rows), f"{hot.rows / max(1, operator.rows_in):.0%}"]
+        for operator in report.operators
+        for hot in operator.hot_keys
+    ]
+    names = ["step", "slice", "key", "rows", "share"]
+    return plain_table(f"hot keys in epoch {report.epoch}, by a sample", names, rows, left=("step", "key"))
 
 
 def _table(title: str, columns: Sequence[Column], rows: list[tuple[EpochReport, float]]) -> Table:

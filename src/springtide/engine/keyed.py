@@ -111,6 +111,7 @@ def run_keyed(
         sum(r.backup.size_bytes for r in records if r.backup is not None),
         tuple(r.report for r in records),
         stats.traffic,
+        stats.hot_keys,
     )
     return Updated(after, output, _kept(records, share, moment), report)
 

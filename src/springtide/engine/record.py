@@ -1,15 +1,18 @@
 """The commit record: what one instance tells the driver of an epoch. Plain JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springtide.blocks.block import BlockRef
-from springtide.metrics.report import InstanceReport, Sent
+from springtide.metrics.report import HotKey, InstanceReport, Sent
 from springtide.state.logic import BEGINNING_US
+
+HOTTEST = 5
+"""Hot keys that are told of."""
 
 RECORD = StructType([StructField("record", StringType())])
 
@@ -24,6 +27,7 @@ class MapStats:
     newest_us: int = BEGINNING_US
     busy_s: float = 0.0
     traffic: tuple[Sent, ...] = ()
+    hot_keys: tuple[HotKey, ...] = ()
 
     def __add__(self, other: "MapStats") -> "MapStats":
         return MapStats(
@@ -33,6 +37,7 @@ class MapStats:
             max(self.newest_us, other.newest_us),
             self.busy_s + other.busy_s,
             (*self.traffic, *other.traffic),
+            hottest((*self.hot_keys, *other.hot_keys)),
         )
 
     def to_json(self) -> str:
@@ -44,7 +49,17 @@ class MapStats:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> "MapStats":
-        return cls(**{**fields, "traffic": tuple(Sent(**sent) for sent in fields["traffic"])})
+        traffic = tuple(Sent(**sent) for sent in fields["traffic"])
+        return cls(**{**fields, "traffic": traffic, "hot_keys": tuple(HotKey(**hot) for hot in fields["hot_keys"])})
+
+
+def hottest(found: Iterable[HotKey]) -> tuple[HotKey, ...]:
+    """The hottest keys, each once."""
+    rows: dict[tuple[str, int], int] = {}
+    for hot in found:
+        rows[hot.key, hot.slice] = rows.get((hot.key, hot.slice), 0) + hot.rows
+    most = sorted(rows, key=lambda which: (-rows[which], which))[:HOTTEST]
+    return tuple(HotKey(key, number, rows[key, number]) for key, number in most)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,16 @@ class Sent:
 
 
 @dataclass(frozen=True)
+class HotKey:
+    """A key that had a good share of an epoch's rows, by a sample of them."""
+
+    key: str
+    """As JSON: its columns in a list."""
+    slice: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class InstanceReport:
     """One instance of one operator in one epoch, measured where it ran."""
 
@@ -97,12 +107,15 @@ class OperatorReport:
     instances: tuple[InstanceReport, ...] = ()
     traffic: tuple[Sent, ...] = ()
     """What came from keyed steps before it."""
+    hot_keys: tuple[HotKey, ...] = ()
+    """The hottest first; none if no key stands out."""
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "OperatorReport":
         instances = tuple(InstanceReport.from_json(instance) for instance in fields["instances"])
         traffic = tuple(Sent(**sent) for sent in fields.get("traffic", ()))
-        return cls(**{**fields, "instances": instances, "traffic": traffic})
+        hot_keys = tuple(HotKey(**hot) for hot in fields.get("hot_keys", ()))
+        return cls(**{**fields, "instances": instances, "traffic": traffic, "hot_keys": hot_keys})
 
 
 @dataclass(frozen=True)

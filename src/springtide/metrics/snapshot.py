@@ -99,6 +99,18 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class HotKey:
+    """A key that stands out among those of an operator."""
+
+    operator: str
+    slice: SliceId
+    key: str
+    """As JSON: its columns in a list."""
+    rate: float
+    """Rows a second, by a sample."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One window: the graph, what was measured, and who owned what."""
 
@@ -115,6 +127,8 @@ class Snapshot:
     slices: tuple[Slice, ...] = ()
     traffic: Mapping[tuple[str, WorkerId, SliceId], float] = field(default_factory=dict)
     """By operator, the worker that sent and the slice that received: bytes a second from one operator to the next."""
+    hot_keys: tuple[HotKey, ...] = ()
+    """The hottest first."""
     pause_s: float = 0.0
     """The longest pause that a migration of this app has taken so far."""
     epoch_s: float = 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.report import EpochReport, HostReport, InstanceReport, OperatorReport
-from springtide.metrics.snapshot import Edge, Instance, Slice, Snapshot, Source, Worker
+from springtide.metrics.snapshot import Edge, HotKey, Instance, Slice, Snapshot, Source, Worker
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def observe(reports: Sequence[EpochReport], shape: Shape, window_s: float) -> Sn
         workers=_workers(shape, before, during, instances, seconds),
         slices=_slices(shape, during, seconds),
         traffic=_traffic(during, seconds),
+        hot_keys=_hot_keys(during, seconds),
         pause_s=shape.pause_s,
         epoch_s=sum(report.phases.total_s for report in during) / len(during),
     )
@@ -215,3 +216,13 @@ def _traffic(during: Sequence[EpochReport], seconds: float) -> dict[tuple[str, W
             for sent in operator.traffic:
                 found[operator.step, WorkerId(sent.worker), SliceId(sent.slice)] += sent.bytes / seconds
     return dict(found)
+
+
+def _hot_keys(during: Sequence[EpochReport], seconds: float) -> tuple[HotKey, ...]:
+    rows: dict[tuple[str, int, str], float] = defaultdict(float)
+    for report in during:
+        for operator in report.operators:
+            for hot in operator.hot_keys:
+                rows[operator.step, hot.slice, hot.key] += hot.rows
+    most = sorted(rows, key=lambda which: (-rows[which], which))
+    return tuple(HotKey(step, SliceId(number), key, rows[step, number, key] / seconds) for step, number, key in most)

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from springtide.policies.balancing.otd import Otd
+from springtide.policies.balancing.skew import Skew
 from springtide.policies.policy import Policy
 from springtide.policies.scaling.dhalion import Dhalion
 from springtide.policies.scaling.ds2 import Ds2
@@ -15,6 +16,7 @@ POLICIES: Mapping[str, Any] = {
     "dhalion": Dhalion,
     "threshold": Threshold,
     "otd": Otd,
+    "skew": Skew,
 }
 
 

@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.engine.record import MapStats
+from springtide.engine.worker.hot import hot_keys
 from springtide.engine.worker.parcel import pack, parcel
 from springtide.engine.worker.task import here, naming, partition, settle
-from springtide.metrics.report import Sent
+from springtide.metrics.report import HotKey, Sent
 from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
 from springtide.state.logic import Arrival, Logic, Moment, canonical_keys
@@ -60,18 +61,19 @@ class Prepare:
         """
         began = time.perf_counter()
         for chunk in _chunks(batches):
-            arrival = self._arrive(chunk)
+            arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            yield MapStats(*seen, time.perf_counter() - began), arrival.rows
+            yield MapStats(*seen, time.perf_counter() - began, hot_keys=hot), arrival.rows
             began = time.perf_counter()
 
-    def _arrive(self, chunk: pa.Table) -> Arrival:
+    def _arrive(self, chunk: pa.Table) -> tuple[Arrival, tuple[HotKey, ...]]:
         with naming(self.step, "preparing its rows"):
             rows = chunk.select(self.rows.names).cast(self.rows)
             keys = canonical_keys(rows, self.key)
             hashes = chunk.column(HASH).to_numpy() if HASH in chunk.column_names else hash_integers(keys[0])
             where = positions(hashes, self.slices)
-            return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment)
+            hot = hot_keys(where, keys, self.slices)
+            return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment), hot
 
     def _parcels(self, rows: pa.Table, starts: npt.NDArray[np.int64], number: int) -> Iterator[pa.RecordBatch]:
         packed: dict[Arcs, pa.Buffer | None] = {}
