@@ -124,8 +124,9 @@ class App(Dataflow):
     ) -> None:
         """Let the app decide by itself when and how much to change, from now on, or from its start with `workers`.
 
-        The policy is `ds2`, `dhalion`, `threshold`, `otd` or `skew`. Options are those of `springtide.control.adapt.Adapt`:
-        the strategy, a dry run, the pace, the target utilisation, bounds by step, times of day without a change.
+        The policy is `ds2`, `dhalion`, `threshold`, `otd` or `skew`. Options are those of
+        `springtide.control.adapt.Adapt`: the strategy, a dry run, the pace, the target utilisation, bounds by step,
+        times of day without a change.
         """
         self._adapt = Adapt(policy, minimum, maximum, **options)
         if self._controls is not None:
