@@ -142,6 +142,17 @@ def test_cancel(clicks: FakeControls) -> None:
     assert json.loads(springtide("cancel-migration", "clicks", "--json").output)["state"] == "cancelled"
 
 
+def test_adapt(clicks: FakeControls) -> None:
+    result = springtide("adapt", "clicks", "--policy", "otd", "--maximum", "4", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("clicks adapts by otd, 1 to 4 workers, as a dry run; springtide history clicks ")
+    assert clicks.effects == [("adapt", "otd", 1, 4)]
+    assert json.loads(springtide("adapt", "clicks", "--json").output)["policy"] == "ds2"
+    result = springtide("adapt", "clicks", "--policy", "ds3")
+    assert (result.exit_code, "expected a policy of" in result.output) == (1, True)
+    assert springtide("adapt", "clicks", "--off").exit_code == 1
+
+
 VERBS = (
     ("workers", "clicks"),
     ("plan", "clicks"),

@@ -30,6 +30,16 @@ def test_scale_and_move_have_a_default_strategy(served: Served) -> None:
     assert served.controls.effects == expected
 
 
+def test_adapting(served: Served) -> None:
+    status, told = served.ask("POST", "/v1/adapt", {"policy": "dhalion", "maximum": 4})
+    assert (status, told["policy"], told["minimum"], told["interval_s"]) == (200, "dhalion", 1, 5.0)
+    assert served.controls.effects == [("adapt", "dhalion", 1, 4)]
+    refused = served.ask("POST", "/v1/adapt", {"minimum": 4, "maximum": 2})
+    assert refused == (400, {"error": "workers: expected a maximum of 4 or more, got 2"})
+    assert served.ask("POST", "/v1/rest", {})[0] == 400
+    assert served.ask("GET", "/v1/adapt")[0] == 405
+
+
 def test_other_methods_and_other_paths(served: Served) -> None:
     status, answer = served.ask("GET", "/v1/scale")
     assert (status, answer) == (405, {"error": "GET is not for /v1/scale: use POST"})

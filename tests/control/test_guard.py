@@ -8,7 +8,10 @@ from control_kit import Served
 from springtide.control.guard import Guard
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-PATHS = ("/v1/status", "/v1/plan", "/v1/scale", "/v1/move", "/v1/cancel-migration", "/", "/v1/nothing")
+PATHS = (
+    "/v1/status", "/v1/plan", "/v1/scale", "/v1/move", "/v1/cancel-migration", "/v1/adapt", "/v1/rest", "/metrics", "/",
+    "/v1/nothing",
+)  # fmt: skip
 MOVE = {"operator": "counts", "slices": "3-9", "to": "2"}
 
 
