@@ -146,9 +146,33 @@ class Snapshot:
 
     def check(self) -> None:
         """BadSnapshot if anything in it is no number."""
+        if self._sound():
+            return
         for of, metric, value in self._numbers():
             if not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0:
                 raise BadSnapshot(metric, of, value)
+
+    def _sound(self) -> bool:
+        """Whether all is well, told quickly: there may be tens of thousands of instances."""
+        most = math.inf
+        try:
+            return (
+                0 <= self.window_s < most
+                and 0 <= self.pause_s < most
+                and 0 <= self.epoch_s < most
+                and all(0 <= s.rate < most and 0 <= s.lag_rows < most and 0 <= s.lag_s < most for s in self.sources)
+                and all(0 <= w.cpu < most and 0 <= w.queue_rows < most for w in self.workers)
+                and all(
+                    0 <= i.useful_s < most
+                    and 0 <= i.records_in < most
+                    and 0 <= i.records_out < most
+                    and 0 <= i.queue_rows < most
+                    and 0 <= i.cpu_s < most
+                    for i in self.instances
+                )
+            )
+        except TypeError:
+            return False
 
     def _numbers(self) -> Iterator[tuple[str, str, float]]:
         yield from (("the window", name, getattr(self, name)) for name in ("window_s", "pause_s", "epoch_s"))

@@ -34,17 +34,32 @@ class Account:
 class Books:
     arrivals: Mapping[str, Arrivals]
     operators: Sequence[OperatorModel]
+    backlogs: Mapping[str, float] = field(default_factory=dict)
+    """By source: the seconds after which it makes no more rows while it is held up."""
     taken: dict[str, int] = field(default_factory=dict)
     """By source: rows taken from it."""
+    withheld: dict[str, int] = field(default_factory=dict)
+    """By source: rows that it did not make because it was held up; they were never offered."""
     accounts: dict[str, Account] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.taken = self.taken or dict.fromkeys(self.arrivals, 0)
+        self.withheld = self.withheld or dict.fromkeys(self.arrivals, 0)
         self.accounts = self.accounts or {operator.name: Account() for operator in self.operators}
 
     def lag(self, source: str, now: float) -> int:
         """Rows of a source that are due and not taken."""
-        return self.arrivals[source].due(now) - self.taken[source]
+        return self.offered(source, now) - self.taken[source]
+
+    def offered(self, source: str, now: float) -> int:
+        """Rows of a source so far."""
+        return self.arrivals[source].due(now) - self.withheld[source]
+
+    def hold_back(self, now: float) -> None:
+        """Sources that are held up for too long make no more rows."""
+        for source, most_s in self.backlogs.items():
+            most = int(self.arrivals[source].rate(now) * most_s)
+            self.withheld[source] += max(0, self.lag(source, now) - most)
 
     def lag_rows(self, now: float) -> int:
         return sum(self.lag(source, now) for source in self.arrivals)
@@ -59,7 +74,7 @@ class Books:
 
     def copy(self) -> "Books":
         accounts = {name: replace(account) for name, account in self.accounts.items()}
-        return Books(self.arrivals, self.operators, dict(self.taken), accounts)
+        return Books(self.arrivals, self.operators, self.backlogs, dict(self.taken), dict(self.withheld), accounts)
 
     def go_back(self, to: "Books") -> int:
         """To what they were then; rows that are to be processed once more."""
@@ -75,7 +90,7 @@ class Books:
             due = lag = 0
             for name in operator.inputs:
                 if name in self.arrivals:
-                    due += self.arrivals[name].due(now)
+                    due += self.offered(name, now)
                     lag += self.lag(name, now)
                 else:
                     due += self.accounts[name].pushed

@@ -68,6 +68,10 @@ class Elastic:
         self.mover.rebalance(decision.operator, decision.slices, decision.target)
         return "rebalance"
 
+    @property
+    def measured_s(self) -> float:
+        return self.env.now - self._seen.began_s
+
     def observe(self) -> Snapshot:
         """The time since the last look."""
         window, self._seen = self._seen, Window(self.env.now)
@@ -103,6 +107,7 @@ class Elastic:
                 yield from self._recover()
                 continue
             self.epochs.commit(epoch, (self._seen, self._sampled))
+            self.books.hold_back(self.env.now)
             self._published_s = began_s
             self._tell_recovery()
             rest_s = self.scenario.flow.trigger_s - (self.env.now - began_s)

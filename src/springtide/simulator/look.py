@@ -69,7 +69,7 @@ def _instances(
     slots = placement.slots
     columns = (rows / slots, useful / slots, waiting / slots, owned / slots)
     shares = np.stack(columns, axis=1)[numbers].tolist()
-    found = []
+    found: list[Instance] = []
     for number, (rows_in, useful_s, queue, state_bytes) in zip(numbers, shares, strict=True):
         worker = placement.workers[number]
         for _ in range(worker.slots):

@@ -88,7 +88,8 @@ class Mover:
             self.epochs.unstall()
             self._end(self.change, "failed: a worker was lost")
             self._unsettled = True
-            self.spare = [w for w in self.placement.workers if w.id in self.paid - set(self.placement.ring.workers)]
+            stranded = self.paid.difference(self.placement.ring.workers)
+            self.spare = [worker for worker in self.placement.workers if worker.id in stranded]
         self.spare = [worker for worker in self.spare if worker.id in self.paid]
         leaving = self.change.leaving if self.change else frozenset()
         short = self.wanted - len(self.paid - leaving) - self._coming
@@ -146,7 +147,7 @@ class Mover:
             return
         options = migration.options
         if options.slices_an_epoch is not None:
-            options = replace(options, slices_an_epoch=max(1, options.slices_an_epoch // parcels.most))
+            options = replace(options, slices_an_epoch=max(1, round(options.slices_an_epoch / parcels.mean)))
         if options.hottest_first:
             heat = {(m.operator, m.slice): self.placement.weight[m.operator][m.slice] for m in parcels.moves}
             options = replace(options, heat=heat)
@@ -212,7 +213,6 @@ class Mover:
             self.placement.ring = change.ring
         if outcome == "done":
             self.paid -= change.leaving
-        moves = change.parcels.moves if change.parcels else ()
         self.story.tell(
             self.env.now,
             MIGRATION,
@@ -220,7 +220,7 @@ class Mover:
             outcome=outcome,
             began_s=change.began_s,
             seconds=round(self.env.now - change.began_s, 3),
-            slices=sum(len(change.parcels.slices(move)) for move in moves) if change.parcels else 0,
+            slices=change.parcels.total if change.parcels else 0,
             bytes=round(change.moved_bytes),
             phases=change.phases,
         )

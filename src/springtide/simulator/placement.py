@@ -31,7 +31,7 @@ class Placement:
         self.ring = Ring.even(self.slices, first)
         owners = self.owners_on(self.ring)
         self.owner: dict[str, Ints] = {operator.name: owners.copy() for operator in scenario.operators}
-        self.weight: dict[str, Floats] = {o.name: _weights(o, self.slices, rng) for o in scenario.operators}
+        self.weight: dict[str, Floats] = {o.name: slice_weights(o, self.slices, rng) for o in scenario.operators}
         self.partner: dict[str, Ints] = {o.name: rng.permutation(self.slices) for o in scenario.operators}
         """By operator and slice: the slice upstream that most of its rows come from, if it has an affinity."""
         self._loads: dict[str, Floats] = {}
@@ -90,17 +90,24 @@ class Parcels:
     """What must move, as moves of neighbouring slices with one owner before and one after."""
 
     def __init__(self, placement: Placement, after: dict[str, Ints]) -> None:
-        self.most = max(1, len(after) * placement.slices // PARCELS)
+        most = max(1, len(after) * placement.slices // PARCELS)
         self.moves: list[Move] = []
         self._slices: dict[tuple[str, SliceId], Ints] = {}
         ids = [worker.id for worker in placement.workers]
         for operator, owners in after.items():
             before = placement.owner[operator]
             moving = np.flatnonzero(before != owners)
-            for run in _runs(moving, before, owners, self.most):
+            for run in _runs(moving, before, owners, most):
                 first = SliceId(int(run[0]))
                 self.moves.append(Move(operator, first, ids[before[first]], ids[owners[first]]))
                 self._slices[operator, first] = run
+
+        self.total = sum(len(run) for run in self._slices.values())
+
+    @property
+    def mean(self) -> float:
+        """Slices of a move, on average."""
+        return self.total / len(self.moves) if self.moves else 1.0
 
     def slices(self, move: Move) -> Ints:
         return self._slices[move.operator, move.slice]
@@ -123,7 +130,7 @@ def _runs(moving: Ints, before: Ints, after: Ints, most: int) -> Sequence[Ints]:
     return np.split(moving, np.flatnonzero(position[1:] % most == 0) + 1)
 
 
-def _weights(operator: OperatorModel, slices: int, rng: np.random.Generator) -> Floats:
+def slice_weights(operator: OperatorModel, slices: int, rng: np.random.Generator) -> Floats:
     """By slice: its share of the operator's rows; which slices are hot is left to chance."""
     weights = np.arange(1, slices + 1, dtype=np.float64) ** -operator.skew
     if operator.skew:

@@ -107,7 +107,8 @@ def _flow(fields: Fields) -> FlowModel:
 
 
 def _source(fields: Fields) -> SourceModel:
-    source = SourceModel(_name(fields), read_profile(fields.table("rate")))
+    backlog_s = fields.positive("backlog_s") if fields.has("backlog_s") else None
+    source = SourceModel(_name(fields), read_profile(fields.table("rate")), backlog_s)
     fields.end()
     return source
 
@@ -200,12 +201,14 @@ def _migration(fields: Fields) -> MigrationModel:
 
 def _control(fields: Fields) -> ControlModel:
     policies = fields.texts("policies")
+    own = {policy: fields.table(policy) for policy in policies if fields.has(policy)}
     control = ControlModel(
         policies=policies,
         interval_s=fields.positive("interval_s", ControlModel.interval_s),
         first_s=fields.positive("first_s") if fields.has("first_s") else None,
         stability=fields.table("stability").rest() if fields.has("stability") else None,
-        settings={policy: fields.table(policy).rest() for policy in policies if fields.has(policy)},
+        intervals_s={policy: own[policy].positive("interval_s") for policy in own if own[policy].has("interval_s")},
+        settings={policy: options.rest() for policy, options in own.items()},
     )
     fields.end()
     return control

@@ -1,7 +1,7 @@
 """A scenario: a graph, its rows, a cluster, what fails, and who decides. Immutable, read from TOML."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from springtide.migration.step import Options
@@ -14,6 +14,8 @@ EPOCHS, PIPELINE = "epochs", "pipeline"
 class SourceModel:
     name: str
     profile: Profile
+    backlog_s: float | None = None
+    """A source that is held up makes no more rows once those of so many seconds wait; None: they go on to wait."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,15 @@ class ControlModel:
     """When the first decision is made; None: after one interval."""
     stability: Mapping[str, Any] | None = None
     """Options of what keeps a policy steady; None: nothing does."""
-    settings: Mapping[str, Mapping[str, Any]] | None = None
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By policy: its options."""
+    intervals_s: Mapping[str, float] = field(default_factory=dict)
+    """By policy: its interval, if it has one of its own."""
+
+    def times(self, policy: str) -> tuple[float, float]:
+        """When it decides first, and how often."""
+        interval_s = self.intervals_s.get(policy, self.interval_s)
+        return self.first_s or interval_s, interval_s
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ class Plant(Protocol):
     @property
     def cores(self) -> int: ...
 
+    @property
+    def measured_s(self) -> float:
+        """How long the next look goes back."""
+
     def observe(self) -> Snapshot:
         """What was measured since the last look."""
 
@@ -46,9 +50,10 @@ class Steering:
     def run(self, first_s: float, interval_s: float) -> Generator[simpy.Event, Any, None]:
         yield self.env.timeout(first_s)
         while True:
-            snapshot = self.plant.observe()
-            self._see_what_came_of_it(_gauge(snapshot))
-            self._record(snapshot, self._decide(snapshot, tuple(self.past)))
+            if self.plant.measured_s > 0:
+                snapshot = self.plant.observe()
+                self._see_what_came_of_it(_gauge(snapshot))
+                self._record(snapshot, self._decide(snapshot, tuple(self.past)))
             yield self.env.timeout(interval_s)
 
     def _decide(self, snapshot: Snapshot, past: Past) -> Verdict:

@@ -1,0 +1,71 @@
+"""Runs a scenario under one policy."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import simpy
+
+from springtide.policies.policy import Policy
+from springtide.simulator.arrivals import Arrivals
+from springtide.simulator.books import Books, Totals
+from springtide.simulator.elastic import Elastic
+from springtide.simulator.peer import Peer
+from springtide.simulator.scenario import PIPELINE, Scenario
+from springtide.simulator.steering import Plant, Steering
+from springtide.simulator.story import Story, Summary
+
+SAMPLES = 600
+"""How often a run is looked at, for its story."""
+
+Progress = Callable[[float], None]
+"""Told of simulated seconds that have passed."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is over."""
+
+    scenario: Scenario
+    policy: str
+    story: Story
+    totals: Totals
+
+    @property
+    def summary(self) -> Summary:
+        return self.story.summary(self.totals)
+
+    def to_json(self) -> str:
+        return self.story.to_json(self.totals)
+
+
+def simulate(scenario: Scenario, name: str, policy: Policy | None, progress: Progress | None = None) -> Run:
+    """From the start to the end; without a policy nothing is decided. The same seed gives the same run."""
+    env = simpy.Environment()
+    rng = np.random.default_rng(scenario.seed)
+    arrivals = {s.name: Arrivals(s.profile, scenario.duration_s, rng) for s in scenario.sources}
+    backlogs = {s.name: s.backlog_s for s in scenario.sources if s.backlog_s is not None}
+    books = Books(arrivals, scenario.operators, backlogs)
+    story = Story(scenario.name, name)
+    make = Peer if scenario.flow.kind == PIPELINE else Elastic
+    plant: Plant = make(env, scenario, books, story, rng)
+    if policy is not None:
+        steering = Steering(env, plant, policy, story)
+        env.process(steering.run(*scenario.control.times(name)))
+    env.process(_tell(env, plant, story, scenario.duration_s / SAMPLES, progress))
+    # A little longer, so that the last sample is in it.
+    env.run(scenario.duration_s + 1e-6)
+    return Run(scenario, name, story, books.totals(env.now))
+
+
+def _tell(
+    env: simpy.Environment, plant: Plant, story: Story, every_s: float, progress: Progress | None
+) -> Generator[simpy.Event, Any, None]:
+    while True:
+        cores = plant.cores
+        yield env.timeout(every_s)
+        story.samples.append(plant.sample())
+        story.core_s += (cores + plant.cores) / 2 * every_s
+        if progress is not None:
+            progress(every_s)
