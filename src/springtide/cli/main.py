@@ -19,6 +19,7 @@ from springtide.cli.plan import plan
 from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
 from springtide.cli.scale import scale
+from springtide.cli.simulate import simulate
 from springtide.cli.status import NoCheckpoint, status
 from springtide.cli.workers import workers
 from springtide.control.address import NotRunning
@@ -27,6 +28,7 @@ from springtide.control.controls import Refused
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.java import JavaNotFound
 from springtide.ids import BadName
+from springtide.simulator.fields import BadScenario
 
 FAILED = 1
 MISUSED = 2
@@ -36,6 +38,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     CannotLoad: MISUSED,
     BadGraph: MISUSED,
     BadName: MISUSED,
+    BadScenario: MISUSED,
     NoCheckpoint: FAILED,
     NotRunning: FAILED,
     AnotherApp: FAILED,
@@ -105,6 +108,7 @@ cli.command()(plan)
 cli.command()(scale)
 cli.command()(move)
 cli.command()(cancel_migration)
+cli.command()(simulate)
 cli.add_typer(bench, name="bench")
 
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
 
 from springtide.ids import SliceId, WorkerId
 from springtide.plan.joining import NoRoom, Rooms
@@ -263,8 +262,8 @@ class Ring:
         return self.tokens[self._index(worker)][1]
 
     def _clockwise_of(self, worker: WorkerId) -> Iterator[WorkerId]:
-        at = self._index(worker)
-        return chain(islice(self.workers, at + 1, None), islice(self.workers, at))
+        at, n = self._index(worker), len(self.tokens)
+        return (self.workers[i % n] for i in range(at + 1, at + n))
 
     def _check_new(self, workers: Sequence[Worker]) -> None:
         for worker in workers:

@@ -32,6 +32,7 @@ class Elastic:
         self.healer = Healer(env, self.mover, story)
         self._seen = Window(0.0)
         self._sampled = Window(0.0)
+        self._whole = Window(0.0)
         self._loss = env.event()
         self._lost_at: float | None = None
         self._went_back = False
@@ -67,6 +68,11 @@ class Elastic:
         assert isinstance(decision, Rebalance), "to hold is not enacted"
         self.mover.rebalance(decision.operator, decision.slices, decision.target)
         return "rebalance"
+
+    @property
+    def means(self) -> tuple[float, float]:
+        count = max(1, self._whole.epochs)
+        return self._whole.epochs_s / count, self._whole.lag_rows / count
 
     @property
     def measured_s(self) -> float:
@@ -106,8 +112,9 @@ class Elastic:
             if self.healer.lost:
                 yield from self._recover()
                 continue
-            self.epochs.commit(epoch, (self._seen, self._sampled))
+            self.epochs.commit(epoch, (self._seen, self._sampled, self._whole))
             self.books.hold_back(self.env.now)
+            self._whole.lag_rows += self.books.lag_rows(self.env.now)
             self._published_s = began_s
             self._tell_recovery()
             rest_s = self.scenario.flow.trigger_s - (self.env.now - began_s)

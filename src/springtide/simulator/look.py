@@ -1,5 +1,7 @@
 """A snapshot of modelled workers: what the policies see, as they would see it of a running app."""
 
+import itertools
+
 import numpy as np
 
 from springtide.ids import SliceId, WorkerId
@@ -21,12 +23,13 @@ def look(now: float, window: Window, epochs: Epochs, lag_s: float, pause_s: floa
     waiting = _waiting(now, epochs)
     detailed = placement.slices * len(scenario.operators) <= DETAILED
     workers = []
-    busy_s = sum((_full(useful, len(placement.workers)) for useful in window.useful_s.values()), np.zeros(1))
-    queued = sum(waiting.values(), np.zeros(1))
-    for number in numbers:
+    none = np.zeros(len(placement.workers))
+    busy_s = sum((_full(useful, len(none)) for useful in window.useful_s.values()), none)
+    queued = sum(waiting.values(), none)
+    shares = np.stack((np.minimum(1.0, busy_s / (took_s * placement.slots)), queued), axis=1)[numbers].tolist()
+    for number, (cpu, queue) in zip(numbers, shares, strict=True):
         worker = placement.workers[number]
-        cpu = min(1.0, _at(busy_s, number) / (took_s * worker.slots))
-        workers.append(Worker(worker.id, worker.slots, cpu, _at(queued, number), worker.host))
+        workers.append(Worker(worker.id, worker.slots, cpu, queue, worker.host))
     return Snapshot(
         at=now,
         window_s=took_s,
@@ -64,29 +67,17 @@ def _instances(
     rows = _full(window.rows_in.get(operator.name, np.zeros(0)), size)
     useful = _full(window.useful_s.get(operator.name, np.zeros(0)), size)
     ratio = window.rows_out.get(operator.name, 0.0) / rows.sum() if rows.sum() else 0.0
-    state = placement.bytes_of(operator)
-    owned = np.bincount(placement.owner[operator.name], minlength=size) * state
+    owned = np.bincount(placement.owner[operator.name], minlength=size) * placement.bytes_of(operator)
     slots = placement.slots
     columns = (rows / slots, useful / slots, waiting / slots, owned / slots)
     shares = np.stack(columns, axis=1)[numbers].tolist()
-    found: list[Instance] = []
-    for number, (rows_in, useful_s, queue, state_bytes) in zip(numbers, shares, strict=True):
-        worker = placement.workers[number]
-        for _ in range(worker.slots):
-            found.append(
-                Instance(
-                    operator.name,
-                    len(found),
-                    worker.id,
-                    useful_s,
-                    rows_in,
-                    rows_in * ratio,
-                    queue,
-                    useful_s,
-                    int(state_bytes),
-                )
-            )
-    return found
+    name, workers, count = operator.name, placement.workers, itertools.count()
+    each = range(epochs.scenario.cluster.slots)
+    return [
+        Instance(name, next(count), workers[number].id, useful_s, rows_in, rows_in * ratio, queue, useful_s, int(state))
+        for number, (rows_in, useful_s, queue, state) in zip(numbers, shares, strict=True)
+        for _ in each
+    ]
 
 
 def _slices(operator: OperatorModel, window: Window, epochs: Epochs, took_s: float) -> list[Slice]:
@@ -123,7 +114,3 @@ def _traffic(
 
 def _full(values: Floats, size: int) -> Floats:
     return np.pad(values, (0, size - len(values)))
-
-
-def _at(values: Floats, number: int) -> float:
-    return float(values[number]) if number < len(values) else 0.0

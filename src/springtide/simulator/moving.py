@@ -158,7 +158,8 @@ class Mover:
         """Takes a step; False if it takes longer than until now."""
         assert change.parcels is not None, "steps come with their moves"
         if isinstance(step, Stall):
-            self.epochs.stalled = change.parcels.by_operator(step.moves)
+            moving = change.parcels.by_operator(step.moves)
+            self.epochs.stalled = {name: slices for name, (slices, _) in moving.items()}
         if isinstance(step, Supply):
             if change.ready_s is None:
                 change.ready_s = self.env.now + self._copying_s(change, step.moves)
@@ -175,13 +176,14 @@ class Mover:
         if not change.flipped_s:
             change.phases["moving"] = self.env.now
         change.flipped_s = self.env.now
-        for move in moves:
-            self.placement.give(move.operator, change.parcels.slices(move), self.placement.number[move.target])
+        moving = change.parcels.by_operator(moves)
+        for name, (slices, targets) in moving.items():
+            self.placement.give(name, slices, targets)
         if self.scenario.migration.stop_restart_s is not None:
             return
         models = {operator.name: operator for operator in self.scenario.operators}
         stalled = set(self.epochs.stalled)
-        for name, slices in change.parcels.by_operator(moves).items():
+        for name, (slices, _) in moving.items():
             if name not in stalled:
                 since = max(change.base.get(name, 0), self.checkpoint.get(name, 0))
                 self.epochs.owe(models[name], max(0, self.books.accounts[name].done - since), slices)
@@ -202,7 +204,7 @@ class Mover:
         }
         for move in moves:
             if move.target not in backups.get(move.source, ()):
-                size = len(change.parcels.slices(move)) * sizes[move.operator]
+                size = change.parcels.size(move) * sizes[move.operator]
                 sent[placement.number[move.source]] += size
                 got[placement.number[move.target]] += size
         change.moved_bytes = float(got.sum())

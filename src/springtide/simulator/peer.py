@@ -69,6 +69,7 @@ class Peer:
             stage.spread(operator.parallelism, self._draw())
         self._seen = Window(0.0)
         self._sampled = Window(0.0)
+        self._ticks, self._lag_rows = 0, 0
         self._change = ""
         self.pause_s = 0.0
         env.process(self._work())
@@ -99,6 +100,10 @@ class Peer:
         after = before + sum(count - self.stages[name].instances for name, count in wanted.items())
         self.env.process(self._restart(wanted))
         return "up" if after >= before else "down"
+
+    @property
+    def means(self) -> tuple[float, float]:
+        return self.scenario.flow.tick_s, self._lag_rows / max(1, self._ticks)
 
     @property
     def measured_s(self) -> float:
@@ -160,6 +165,8 @@ class Peer:
                 self.books.hold_back(self.env.now)
             else:
                 self._tick()
+            self._ticks += 1
+            self._lag_rows += self.books.lag_rows(self.env.now)
 
     def _tick(self) -> None:
         """The last operators first, so that those before them find room."""

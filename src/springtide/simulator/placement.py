@@ -1,6 +1,6 @@
 """Where slices lie: the workers there are, their ring, and each slice's owner and weight, as arrays."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,42 +92,52 @@ class Parcels:
     def __init__(self, placement: Placement, after: dict[str, Ints]) -> None:
         most = max(1, len(after) * placement.slices // PARCELS)
         self.moves: list[Move] = []
-        self._slices: dict[tuple[str, SliceId], Ints] = {}
+        self._size: dict[tuple[str, SliceId], int] = {}
+        self._number = placement.number
         ids = [worker.id for worker in placement.workers]
         for operator, owners in after.items():
             before = placement.owner[operator]
             moving = np.flatnonzero(before != owners)
-            for run in _runs(moving, before, owners, most):
-                first = SliceId(int(run[0]))
-                self.moves.append(Move(operator, first, ids[before[first]], ids[owners[first]]))
-                self._slices[operator, first] = run
-
-        self.total = sum(len(run) for run in self._slices.values())
+            firsts, sizes = _runs(moving, before, owners, most)
+            columns = firsts.tolist(), sizes.tolist(), before[firsts].tolist(), owners[firsts].tolist()
+            for first, size, source, target in zip(*columns, strict=True):
+                self.moves.append(Move(operator, SliceId(first), ids[source], ids[target]))
+                self._size[operator, SliceId(first)] = size
+        self.total = sum(self._size.values())
 
     @property
     def mean(self) -> float:
         """Slices of a move, on average."""
         return self.total / len(self.moves) if self.moves else 1.0
 
-    def slices(self, move: Move) -> Ints:
-        return self._slices[move.operator, move.slice]
+    def size(self, move: Move) -> int:
+        """Slices of a move."""
+        return self._size[move.operator, move.slice]
 
-    def by_operator(self, moves: Iterable[Move]) -> dict[str, Ints]:
-        """By operator: all slices of these moves."""
-        found: dict[str, list[Ints]] = {}
+    def by_operator(self, moves: Iterable[Move]) -> dict[str, tuple[Ints, Ints]]:
+        """By operator: all slices of these moves, and the number of the worker that each goes to."""
+        found: dict[str, list[tuple[int, int, int]]] = {}
         for move in moves:
-            found.setdefault(move.operator, []).append(self.slices(move))
-        return {operator: np.concatenate(runs) for operator, runs in found.items()}
+            row = move.slice, self.size(move), self._number[move.target]
+            found.setdefault(move.operator, []).append(row)
+        return {operator: _expanded(*np.array(rows).T) for operator, rows in found.items()}
 
 
-def _runs(moving: Ints, before: Ints, after: Ints, most: int) -> Sequence[Ints]:
-    """Moving slices, cut where they are no neighbours, where an owner changes, and after so many."""
+def _expanded(firsts: Ints, sizes: Ints, targets: Ints) -> tuple[Ints, Ints]:
+    """Runs of neighbours as single slices."""
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(firsts - before, sizes), np.repeat(targets, sizes)
+
+
+def _runs(moving: Ints, before: Ints, after: Ints, most: int) -> tuple[Ints, Ints]:
+    """Moving slices, cut where they are no neighbours, where an owner changes, and after so many: firsts and sizes."""
     if not len(moving):
-        return []
+        return moving, moving
     gaps = (np.diff(moving) != 1) | (np.diff(before[moving]) != 0) | (np.diff(after[moving]) != 0)
     starts = np.concatenate(([0], np.flatnonzero(gaps) + 1))
     position = np.arange(len(moving)) - np.repeat(starts, np.diff([*starts, len(moving)]))
-    return np.split(moving, np.flatnonzero(position[1:] % most == 0) + 1)
+    cuts = np.flatnonzero(position % most == 0)
+    return moving[cuts], np.diff([*cuts, len(moving)])
 
 
 def slice_weights(operator: OperatorModel, slices: int, rng: np.random.Generator) -> Floats:

@@ -1,6 +1,8 @@
 """Runs a scenario under one policy."""
 
-from collections.abc import Callable, Generator
+import gc
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +33,10 @@ class Run:
     policy: str
     story: Story
     totals: Totals
+    epoch_s: float
+    """How long an epoch took, on average."""
+    lag_rows: float
+    """Rows that waited at its end, on average."""
 
     @property
     def summary(self) -> Summary:
@@ -55,8 +61,21 @@ def simulate(scenario: Scenario, name: str, policy: Policy | None, progress: Pro
         env.process(steering.run(*scenario.control.times(name)))
     env.process(_tell(env, plant, story, scenario.duration_s / SAMPLES, progress))
     # A little longer, so that the last sample is in it.
-    env.run(scenario.duration_s + 1e-6)
-    return Run(scenario, name, story, books.totals(env.now))
+    with _no_collector():
+        env.run(scenario.duration_s + 1e-6)
+    return Run(scenario, name, story, books.totals(env.now), *plant.means)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Snapshots of thousands of workers would make the garbage collector look at them all, and find nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _tell(

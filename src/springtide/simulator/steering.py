@@ -28,6 +28,10 @@ class Plant(Protocol):
     def cores(self) -> int: ...
 
     @property
+    def means(self) -> tuple[float, float]:
+        """How long an epoch took so far, and how many rows waited at its end."""
+
+    @property
     def measured_s(self) -> float:
         """How long the next look goes back."""
 
