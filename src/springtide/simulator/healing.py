@@ -109,6 +109,7 @@ class Healer:
 
     def _go_back(self, orphans: dict[str, Ints]) -> float:
         """To the last durable checkpoint: the lost slices are read from the store, rows since are processed again."""
+        self.story.went_back += 1
         self.story.repeated_rows += self.books.go_back(self.durable)
         self.mover.checkpoint = {name: account.done for name, account in self.books.accounts.items()}
         sizes = {operator.name: self.placement.bytes_of(operator) for operator in self.scenario.operators}

@@ -51,6 +51,7 @@ class Mover:
         self.spare: list[Worker] = []
         """They came in place of lost workers, and are not on the ring yet."""
         self._coming = 0
+        self._warming: set[WorkerId] = set()
         self._unsettled = False
         """A migration ended half-way: not every slice lies where the ring has it."""
         self.paused_until_s = 0.0
@@ -88,9 +89,9 @@ class Mover:
             self.epochs.unstall()
             self._end(self.change, "failed: a worker was lost")
             self._unsettled = True
-            stranded = self.paid.difference(self.placement.ring.workers)
+            stranded = self.paid.difference(self.placement.ring.workers, self._warming)
             self.spare = [worker for worker in self.placement.workers if worker.id in stranded]
-        self.spare = [worker for worker in self.spare if worker.id in self.paid]
+        self.spare = self._still_new(self.spare)
         leaving = self.change.leaving if self.change else frozenset()
         short = self.wanted - len(self.paid - leaving) - self._coming
         if short > 0:
@@ -117,11 +118,15 @@ class Mover:
     def _grow(self, change: Change, count: int) -> Generator[simpy.Event, Any, None]:
         new = yield from self._hired(count)
         if self.change is change:
-            joining = [worker for worker in new if worker.id in self.paid]
-            self._begin(change, self.placement.ring.joined_by(joining).levelled())
+            self._begin(change, self.placement.ring.joined_by(self._still_new(new)).levelled())
+
+    def _still_new(self, workers: Sequence[Worker]) -> list[Worker]:
+        """Those who are there, and whom a recovery has not taken on meanwhile."""
+        return [worker for worker in workers if worker.id in self.paid and worker.id not in self.placement.ring.zones]
 
     def _replace(self, count: int) -> Generator[simpy.Event, Any, None]:
-        self.spare += yield from self._hired(count)
+        new = yield from self._hired(count)
+        self.spare = [*self.spare, *self._still_new(new)]
 
     def _hired(self, count: int) -> Generator[simpy.Event, Any, list[Worker]]:
         cluster = self.scenario.cluster
@@ -129,8 +134,11 @@ class Mover:
         yield self.env.timeout(cluster.start_s)
         self._coming -= count
         new = self.placement.hire(count)
-        self.paid |= {worker.id for worker in new}
+        ids = {worker.id for worker in new}
+        self.paid |= ids
+        self._warming |= ids
         yield self.env.timeout(cluster.warm_up_s)
+        self._warming -= ids
         return new
 
     def _begin(self, change: Change, ring: Ring) -> None:

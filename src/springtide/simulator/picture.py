@@ -45,7 +45,7 @@ def _column(run: Run, axes: list[Any], *, labelled: bool) -> None:
     samples = run.story.samples
     scale, unit = (3600.0, "hours") if run.scenario.duration_s > 7200 else (1.0, "seconds")
     at = [sample.at_s / scale for sample in samples]
-    rates, waits, staff = axes
+    rates, waits, last = axes
     rates.plot(at, [s.arriving for s in samples], color="0.6", label="fell due")
     rates.plot(at, [s.processed for s in samples], color="tab:blue", linewidth=1, label="processed")
     # A backlog that is worked off in one stroke would hide the rest.
@@ -53,14 +53,9 @@ def _column(run: Run, axes: list[Any], *, labelled: bool) -> None:
     rates.set_title(f"{run.scenario.name}: {run.policy}", fontsize=9)
     waits.plot(at, [s.lag_s for s in samples], color="tab:orange")
     waits.set_ylim(bottom=0)
-    parallelism = samples[-1].parallelism
-    if parallelism:
-        for name in parallelism:
-            staff.step(at, [s.parallelism[name] for s in samples], where="post", label=name)
-    else:
-        staff.step(at, [s.workers for s in samples], where="post", color="tab:green", label="workers")
-    staff.set_ylim(bottom=0)
-    staff.set_xlabel(unit)
+    meaning = _last_row(run, last, at)
+    last.set_ylim(bottom=0)
+    last.set_xlabel(unit)
     for event in run.story.events:
         if event.kind == MIGRATION:
             for axis in axes:
@@ -70,7 +65,21 @@ def _column(run: Run, axes: list[Any], *, labelled: bool) -> None:
     if labelled:
         rates.set_ylabel("rows a second")
         waits.set_ylabel("seconds behind")
-        staff.set_ylabel("instances" if parallelism else "workers")
+        last.set_ylabel(meaning)
         rates.legend(fontsize=8, loc="upper right")
-    if parallelism:
-        staff.legend(fontsize=8)
+
+
+def _last_row(run: Run, axis: Any, at: list[float]) -> str:
+    """What a run is about: instances by operator, rows between hosts, or workers; in words."""
+    samples = run.story.samples
+    if samples[-1].parallelism:
+        for name in samples[-1].parallelism:
+            axis.step(at, [s.parallelism[name] for s in samples], where="post", label=name)
+        axis.legend(fontsize=8)
+        return "instances"
+    if any(sample.remote for sample in samples):
+        axis.plot(at, [100 * s.remote for s in samples], color="tab:purple")
+        axis.set_ylim(0, 100)
+        return "% to other hosts"
+    axis.step(at, [s.workers for s in samples], where="post", color="tab:green")
+    return "workers"

@@ -1,6 +1,7 @@
 """Runs a scenario under one policy."""
 
 import gc
+import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from springtide.simulator.steering import Plant, Steering
 from springtide.simulator.story import Story, Summary
 
 SAMPLES = 600
-"""How often a run is looked at, for its story."""
+"""How often a run is looked at for its story, at most."""
+EPOCHS_A_SAMPLE = 5
+"""Fewer would show the beat of the epochs, and not what they come to."""
 
 Progress = Callable[[float], None]
 """Told of simulated seconds that have passed."""
@@ -59,11 +62,19 @@ def simulate(scenario: Scenario, name: str, policy: Policy | None, progress: Pro
     if policy is not None:
         steering = Steering(env, plant, policy, story)
         env.process(steering.run(*scenario.control.times(name)))
-    env.process(_tell(env, plant, story, scenario.duration_s / SAMPLES, progress))
+    env.process(_tell(env, plant, story, _sampling_s(scenario), progress))
     # A little longer, so that the last sample is in it.
     with _no_collector():
         env.run(scenario.duration_s + 1e-6)
     return Run(scenario, name, story, books.totals(env.now), *plant.means)
+
+
+def _sampling_s(scenario: Scenario) -> float:
+    """Seconds from one sample to the next: whole epochs, if they keep to their trigger."""
+    flow = scenario.flow
+    beat_s = EPOCHS_A_SAMPLE * (flow.tick_s if flow.kind == PIPELINE else flow.trigger_s)
+    every_s = math.ceil(scenario.duration_s / SAMPLES / beat_s) * beat_s
+    return min(every_s, scenario.duration_s)
 
 
 @contextmanager

@@ -88,6 +88,7 @@ class Story:
         self.events: list[Event] = []
         self.core_s = 0.0
         self.repeated_rows = 0
+        self.went_back = 0
 
     def tell(self, at_s: float, kind: str, what: str, **details: Any) -> None:
         self.events.append(Event(round(at_s, 3), kind, what, details))
@@ -120,7 +121,7 @@ class Story:
             most_lag_s=round(max(sample.lag_s for sample in self.samples), 1),
             failures=sum(e.details["workers"] for e in self.of(FAILURE)),
             recovery_s=max((e.details["seconds"] for e in recoveries), default=None),
-            went_back=sum(e.details["went_back"] for e in recoveries),
+            went_back=self.went_back,
             repeated_rows=self.repeated_rows,
             **asdict(totals),
         )
