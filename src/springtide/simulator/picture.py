@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from springtide.simulator.simulate import Run
@@ -21,10 +22,11 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 
     columns = min(len(runs), MOST)
     bands = -(-len(runs) // columns)
+    width = max(8.0, 1.5 + 4.2 * columns)
     figure, grid = pyplot.subplots(
         3 * bands,
         columns,
-        figsize=(1.5 + 4.2 * columns, 6.2 * bands),
+        figsize=(width, 6.2 * bands),
         sharex=True,
         squeeze=False,
         layout="constrained",
@@ -35,7 +37,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     for row in range(3):
         for unused in range(len(runs), bands * columns):
             grid[3 * (bands - 1) + row][unused % columns].set_visible(False)
-    figure.suptitle(runs[0].scenario.title, fontsize=10)
+    figure.suptitle("\n".join(wrap(runs[0].scenario.title, int(12 * width))), fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
