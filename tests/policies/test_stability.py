@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from model import EVERY_S, Flow, Step, entry, gauge, line
 
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics.snapshot import Snapshot
+from springtide.metrics.snapshot import Edge, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.limits import Bounds, Limits
 from springtide.policies.past import Entry, Gauge, Past
@@ -62,6 +62,8 @@ def test_nothing_is_decided_from_what_is_no_number() -> None:
     assert verdict.decision == verdict.wanted == Hold(
         "nothing can be decided: rate of source 'rows': expected a number that is not negative, got nan", warning=True
     )
+    unmeasured = replace(FLOW.sharing(5), edges=(Edge("rows", "a", nan),))
+    assert "ratio of rows from 'rows' to 'a'" in Stable(up(), LOOSE)(unmeasured, ()).reason
     nobody = Stable(up(), LOOSE).consider(replace(FLOW.sharing(5), workers=()), ())
     assert nobody.decision == Hold("nothing can be decided: there are no workers", warning=True)
 
@@ -78,7 +80,7 @@ def test_periods_are_excluded() -> None:
     """AT is 03:46:40 UTC."""
     stable = Stable(Says(MOVE), replace(LOOSE, excluded=("22:00-06:00",)))
     verdict = stable.consider(FLOW.sharing(5, AT), ())
-    assert verdict.decision == Hold("no move a:3 to w1: no changes in the period 22:00-06:00 UTC")
+    assert verdict.decision == Hold("move a:3 to w1 is vetoed: no changes in the period 22:00-06:00 UTC")
     assert stable(FLOW.sharing(5, AT + 3 * 3_600), ()) == MOVE
 
 
@@ -176,6 +178,11 @@ def test_too_few_or_too_many_workers_are_put_right_though_the_policy_is_content(
     assert grown.decision == Scale(2, "the limits ask for 2 workers, not 1")
     assert Stable(Says(Hold("calm")), config)(FLOW.sharing(7), ()) == Scale(6, "the limits ask for 6 workers, not 7")
     assert isinstance(Stable(Says(Hold("calm")), replace(config, dry_run=True))(FLOW.sharing(7), ()), Hold)
+
+
+def test_what_the_limits_ask_for_is_not_delayed_and_what_goes_beyond_it_is() -> None:
+    decision = Stable(Says(Scale(2, "less")), Stability(limits=Limits(Bounds(1, 6))))(FLOW.sharing(7), ())
+    assert decision == Scale(6, "less")
 
 
 @dataclass(frozen=True)

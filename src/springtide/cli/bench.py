@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from springtide.bench.compare import CompareBench
+from springtide.bench.decide import DecideBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
@@ -106,6 +107,12 @@ def replication(as_json: Json = False, quick: Quick = False, out: Out = HERE) ->
 def migrate_compare(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The live strategies and a stop and start on the same move: latency before, during and after."""
     _publish(CompareBench(1_000, 5_000, calm=3, hold_s=3.0) if quick else CompareBench(), out, as_json)
+
+
+@app.command()
+def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The time that a policy takes to decide about 2 000 instances on 100 workers."""
+    _publish(DecideBench(rounds=5) if quick else DecideBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

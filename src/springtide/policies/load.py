@@ -5,8 +5,8 @@ from springtide.policies.words import count, percent
 
 
 def slots_a_worker(snapshot: Snapshot) -> float:
-    """Tasks that a worker runs at once, on average."""
-    return sum(worker.slots for worker in snapshot.workers) / len(snapshot.workers)
+    """Tasks that a worker runs at once, on average; at least one."""
+    return max(1.0, sum(worker.slots for worker in snapshot.workers) / len(snapshot.workers))
 
 
 def utilisation(snapshot: Snapshot) -> float:

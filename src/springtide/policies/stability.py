@@ -82,7 +82,7 @@ class Stable:
         vetoes = (*notes, *self._refusals(decision, snapshot, past))
         if vetoes == notes:
             return Verdict(wanted, decision, notes)
-        return Verdict(wanted, Hold(f"no {action(decision)}: {'; '.join(vetoes)}"), vetoes)
+        return Verdict(wanted, Hold(f"{action(decision)} is vetoed: {'; '.join(vetoes)}"), vetoes)
 
     def demanding(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with rates at which the target is kept and a backlog caught up with.
@@ -97,12 +97,10 @@ class Stable:
     def _adjusted(self, wanted: Decision, snapshot: Snapshot, past: Past) -> tuple[Decision, tuple[str, ...]]:
         """What is wanted, but within the limits and not let go too soon; and the difference in words."""
         limits, slots, present = self.config.limits, slots_a_worker(snapshot), len(snapshot.workers)
-        outside = self._outside(snapshot)
         if not isinstance(wanted, Scale):
-            if not outside:
-                return wanted, ()
-            return Scale(limits.clamp(present, slots), outside), (outside,)
-        later, delay = (wanted, "") if outside else self._delayed(wanted, snapshot, past)
+            outside = self._outside(snapshot)
+            return (Scale(limits.clamp(present, slots), outside), (outside,)) if outside else (wanted, ())
+        later, delay = self._delayed(wanted, snapshot, past)
         bounded, bound = limits.apply(later, slots)
         notes = tuple(filter(None, (delay, bound)))
         if bounded.workers == present:

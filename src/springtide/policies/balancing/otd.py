@@ -53,7 +53,7 @@ class Otd:
     cpu_high: float = 0.8
     """The share of its processors in use, 0 to 1."""
     cpu_low: float = 0.5
-    gain: float = 1_000_000
+    gain: float = 1e6
     """Bytes a second that a move has to make local if no worker's load is high."""
     slack: float = 0.0
     """How much busier the new owner of a slice may be than the old one was, a slot, if no worker's load is high."""
@@ -155,12 +155,13 @@ class _Deployment:
 
         A move saves at most what the target sends, so that most of the traffic need not be looked at twice.
         """
-        best, bound = None, threshold
-        for (operator, sender, number), sent in self.snapshot.traffic.items():
-            if sent < bound or sender not in self.low:
+        best, bound = None, float(threshold)
+        for key, sent in self.snapshot.traffic.items():
+            if sent < bound:
                 continue
+            operator, sender, number = key
             s = self.slices.get((operator, number))
-            if s is None or s.owner == sender:
+            if s is None or s.owner == sender or sender not in self.low:
                 continue
             pair = Pair(s, sender, self.gain(s, sender))
             better = pair.gain > threshold if best is None else pair.rank > best.rank
