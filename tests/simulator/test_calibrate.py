@@ -38,7 +38,7 @@ def test_a_simulation_of_the_same_rows_agrees() -> None:
     figures = validate(reports(), fit(reports()))
     for name, (recorded, simulated) in figures.items():
         assert simulated == pytest.approx(recorded, rel=0.15), name
-    assert set(figures) == {"rows a second", "seconds an epoch", "rows behind"}
+    assert set(figures) == {"rows a second", "seconds an epoch, median", "seconds an epoch, mean", "rows behind"}
 
 
 def test_a_scenario_takes_the_costs_of_steps_it_knows() -> None:

@@ -1,5 +1,7 @@
 """Runs: rows are conserved, migrations and losses do what the engine does, the same seed gives the same story."""
 
+from statistics import median
+
 import numpy as np
 import pytest
 import simpy
@@ -90,7 +92,7 @@ def test_to_stop_and_restart_is_a_pause_that_the_others_do_not_take() -> None:
 def test_the_slowest_worker_makes_an_epoch() -> None:
     even, skewed = run(small()), run(small(**{"service_us = 50": "service_us = 50\nskew = 2.0"}))
     overhead_s = 0.2
-    assert skewed.epoch_s - overhead_s > 1.5 * (even.epoch_s - overhead_s)
+    assert median(skewed.epochs_s) - overhead_s > 1.5 * (median(even.epochs_s) - overhead_s)
 
 
 @settings(max_examples=20, deadline=None)

@@ -24,7 +24,6 @@ class Totals:
 class Account:
     """One operator."""
 
-    arrived: int = 0
     done: int = 0
     pushed: int = 0
     waiting: int = 0

@@ -32,7 +32,8 @@ class Elastic:
         self.healer = Healer(env, self.mover, story)
         self._seen = Window(0.0)
         self._sampled = Window(0.0)
-        self._whole = Window(0.0)
+        self._epochs_s: list[float] = []
+        self._lags: list[int] = []
         self._loss = env.event()
         self._lost_at: float | None = None
         self._went_back = False
@@ -70,9 +71,12 @@ class Elastic:
         return "rebalance"
 
     @property
-    def means(self) -> tuple[float, float]:
-        count = max(1, self._whole.epochs)
-        return self._whole.epochs_s / count, self._whole.lag_rows / count
+    def epochs_s(self) -> tuple[float, ...]:
+        return tuple(self._epochs_s)
+
+    @property
+    def lag_rows(self) -> float:
+        return sum(self._lags) / max(1, len(self._lags))
 
     @property
     def measured_s(self) -> float:
@@ -112,9 +116,10 @@ class Elastic:
             if self.healer.lost:
                 yield from self._recover()
                 continue
-            self.epochs.commit(epoch, (self._seen, self._sampled, self._whole))
+            self.epochs.commit(epoch, (self._seen, self._sampled))
             self.books.hold_back(self.env.now)
-            self._whole.lag_rows += self.books.lag_rows(self.env.now)
+            self._epochs_s.append(epoch.seconds)
+            self._lags.append(self.books.lag_rows(self.env.now))
             self._published_s = began_s
             self._tell_recovery()
             rest_s = self.scenario.flow.trigger_s - (self.env.now - began_s)

@@ -73,7 +73,6 @@ class Epochs:
                 window.took(source, rows)
         for part in epoch.parts:
             account = self.books.accounts[part.operator.name]
-            account.arrived += part.rows
             account.waiting += part.kept - part.released
             pushed = self.books.do(part.operator, part.rows - part.kept + part.released)
             crossing = part.rows if self._upstream(part.operator) else 0

@@ -102,8 +102,12 @@ class Peer:
         return "up" if after >= before else "down"
 
     @property
-    def means(self) -> tuple[float, float]:
-        return self.scenario.flow.tick_s, self._lag_rows / max(1, self._ticks)
+    def epochs_s(self) -> tuple[float, ...]:
+        return ()
+
+    @property
+    def lag_rows(self) -> float:
+        return self._lag_rows / max(1, self._ticks)
 
     @property
     def measured_s(self) -> float:
@@ -196,9 +200,7 @@ class Peer:
 
     def _send(self, upstream: str, rows: int) -> None:
         for consumer in self.scenario.consumers(upstream):
-            account = self.books.accounts[consumer.name]
-            account.arrived += rows
-            account.waiting += rows
+            self.books.accounts[consumer.name].waiting += rows
             self.stages[consumer.name].arrive(rows, self._draw())
 
     def _room(self, operator: OperatorModel) -> int:

@@ -36,10 +36,10 @@ class Run:
     policy: str
     story: Story
     totals: Totals
-    epoch_s: float
-    """How long an epoch took, on average."""
+    epochs_s: tuple[float, ...]
+    """How long each epoch took; none in a pipeline."""
     lag_rows: float
-    """Rows that waited at its end, on average."""
+    """Rows that waited at the end of an epoch, on average."""
 
     @property
     def summary(self) -> Summary:
@@ -66,7 +66,7 @@ def simulate(scenario: Scenario, name: str, policy: Policy | None, progress: Pro
     # A little longer, so that the last sample is in it.
     with _no_collector():
         env.run(scenario.duration_s + 1e-6)
-    return Run(scenario, name, story, books.totals(env.now), *plant.means)
+    return Run(scenario, name, story, books.totals(env.now), plant.epochs_s, plant.lag_rows)
 
 
 def _sampling_s(scenario: Scenario) -> float:

@@ -28,8 +28,12 @@ class Plant(Protocol):
     def cores(self) -> int: ...
 
     @property
-    def means(self) -> tuple[float, float]:
-        """How long an epoch took so far, and how many rows waited at its end."""
+    def epochs_s(self) -> tuple[float, ...]:
+        """How long each epoch took so far, if there are epochs."""
+
+    @property
+    def lag_rows(self) -> float:
+        """Rows that waited at the end of an epoch so far, on average."""
 
     @property
     def measured_s(self) -> float:

@@ -12,8 +12,6 @@ class Window:
         self.began_s = began_s
         self.epochs = 0
         self.epochs_s = 0.0
-        self.lag_rows = 0.0
-        """At the end of each epoch, added up."""
         self.useful_s: dict[str, Floats] = {}
         self.rows_in: dict[str, Floats] = {}
         self.rows_out: dict[str, float] = {}
