@@ -157,4 +157,5 @@ def _errors(errors: dict[str, tuple[float, float]]) -> Table:
         else [name, decimal(recorded), decimal(simulated), NONE]
         for name, (recorded, simulated) in errors.items()
     ]
-    return plain_table("the same rows, simulated with the costs fitted to them", ["figure", "recorded", "simulated", "error"], rows, left=("figure",))
+    names = ["figure", "recorded", "simulated", "error"]
+    return plain_table("the same rows, simulated with the costs fitted to them", names, rows, left=("figure",))

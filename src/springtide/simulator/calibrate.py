@@ -90,7 +90,7 @@ def validate(reports: Sequence[EpochReport], found: Fit) -> dict[str, tuple[floa
     recorded_s = [report.phases.total_s for report in warm]
     recorded_rows = sum(report.rows_in for report in warm)
     figures = {
-        "rows a second": (recorded_rows / took_s, mean(s.processed for s in run.story.samples)),
+        "rows a second": (recorded_rows / took_s, run.totals.processed / len(found.steps) / took_s),
         "seconds an epoch, median": (median(recorded_s), median(run.epochs_s)),
         "seconds an epoch, mean": (mean(recorded_s), mean(run.epochs_s)),
     }
