@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from springtide.simulator.fields import BadScenario, Fields
 
 Floats = NDArray[np.float64]
+FINEST_S = 0.01
+"""Steps of time need not be finer: epochs take longer."""
 MOMENTS = 100_000
 """The most points in time at which a rate is told; between two of them it stays the same."""
 
@@ -63,7 +65,7 @@ class Arrivals:
     """The rows of one source. The same seed gives the same rows."""
 
     def __init__(self, profile: Profile, duration_s: float, rng: np.random.Generator) -> None:
-        self._step_s = max(1.0, duration_s / MOMENTS)
+        self._step_s = max(FINEST_S, duration_s / MOMENTS)
         steps = math.ceil(duration_s / self._step_s)
         seconds: Floats = np.linspace(0.0, steps * self._step_s, steps + 1)
         rates = profile.shape.at(seconds) * _strayed(profile, len(seconds), self._step_s, rng)
