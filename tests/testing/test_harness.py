@@ -1,5 +1,5 @@
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -10,7 +10,7 @@ from springtide import App, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph
 from springtide.testing import ManualClock, StepHarness
 
-NOON = datetime(2024, 6, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
 def counting() -> App:

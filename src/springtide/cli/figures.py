@@ -57,6 +57,15 @@ def number(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}"
 
 
+def in_short(value: float) -> str:
+    """A large count: 950, 12.3 k, 4.56 M, 18.1 T."""
+    for unit in ("", " k", " M", " G"):
+        if abs(value) < 1000:
+            return f"{value:.3g}{unit}"
+        value /= 1000
+    return f"{value:,.1f} T"
+
+
 def decimal(value: float | None) -> str:
     """Seconds without their unit: 0.07, 1.25, 312."""
     if value is None:

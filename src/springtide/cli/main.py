@@ -22,6 +22,7 @@ from springtide.cli.plan import plan
 from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
 from springtide.cli.scale import scale
+from springtide.cli.simulate import simulate
 from springtide.cli.status import NoCheckpoint, status
 from springtide.cli.workers import workers
 from springtide.control.address import NotRunning
@@ -31,6 +32,7 @@ from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.history import CannotRepeat
 from springtide.engine.java import JavaNotFound
 from springtide.ids import BadName
+from springtide.simulator.fields import BadScenario
 
 FAILED = 1
 MISUSED = 2
@@ -40,6 +42,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     CannotLoad: MISUSED,
     BadGraph: MISUSED,
     BadName: MISUSED,
+    BadScenario: MISUSED,
     NoCheckpoint: FAILED,
     NotRunning: FAILED,
     AnotherApp: FAILED,
@@ -114,6 +117,7 @@ cli.command()(cancel_migration)
 cli.command()(adapt)
 cli.command()(history)
 cli.command()(explain)
+cli.command()(simulate)
 cli.add_typer(bench, name="bench")
 
 

@@ -151,18 +151,13 @@ class Migrator:
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
-        ring = roster.ring
-        for worker in new:
-            ring = ring.joined(worker)
-        migration.ring, migration.joining = ring.levelled(), frozenset(w.id for w in new)
+        migration.ring, migration.joining = roster.ring.joined_by(new).levelled(), frozenset(w.id for w in new)
         roster.change(roster.owners(), roster.standing_by(), (*roster.plan.workers, *new))
         self._begin(migration, self._moves_to(migration.ring), options)
 
     def _begin_leaving(self, migration: Migration, leaving: list[Worker], options: Options) -> None:
-        ring = self.roster.ring
-        for worker in leaving:
-            ring = ring.left(worker.id, heir=ring.neighbour(worker.id))
-        migration.ring, migration.leaving = ring.levelled(), frozenset(w.id for w in leaving)
+        migration.leaving = frozenset(w.id for w in leaving)
+        migration.ring = self.roster.ring.without(migration.leaving).levelled()
         self._begin(migration, self._moves_to(migration.ring), options)
 
     def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:

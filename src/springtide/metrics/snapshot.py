@@ -38,6 +38,21 @@ class Instance:
     state_bytes: int = 0
 
     @property
+    def sound(self) -> bool:
+        """Whether all is well with its figures, told quickly: there may be tens of thousands of instances."""
+        most = math.inf
+        try:
+            return (
+                0 <= self.useful_s < most
+                and 0 <= self.records_in < most
+                and 0 <= self.records_out < most
+                and 0 <= self.queue_rows < most
+                and 0 <= self.cpu_s < most
+            )
+        except TypeError:
+            return False
+
+    @property
     def true_rate(self) -> float:
         """Rows a second it would process if it never waited; 0 if it had none."""
         return self.records_in / self.useful_s if self.useful_s > 0 else 0.0
@@ -173,6 +188,8 @@ class Snapshot:
         for edge in self.edges:
             yield f"rows from {edge.upstream!r} to {edge.downstream!r}", "ratio", edge.ratio
         for i in self.instances:
+            if i.sound:
+                continue
             of = f"instance {i.number} of step {i.operator!r}"
             names = ("useful_s", "records_in", "records_out", "queue_rows", "cpu_s")
             yield from ((of, name, getattr(i, name)) for name in names)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cached_property
 
 from springtide.ids import SliceId, WorkerId
+from springtide.plan.joining import NoRoom, Rooms
+from springtide.plan.level import level
 from springtide.plan.worker import Worker
 
 
@@ -55,15 +55,17 @@ class Ring:
         if not self.tokens:
             raise BadRing("a ring needs at least 1 worker")
         holder: dict[int, WorkerId] = {}
+        known: set[WorkerId] = set()
         for worker, token in self.tokens:
             if not 0 <= token < self.slices:
                 raise BadRing(f"worker {worker!r} has token {token}; the ring has slices 0 to {self.slices - 1}")
             if token in holder:
                 raise BadRing(f"workers {holder[token]!r} and {worker!r} both have token {token}")
-            if worker in holder.values():
+            if worker in known:
                 raise BadRing(f"worker {worker!r} is on the ring twice")
             holder[token] = worker
-        strangers = set(self.zones) - set(holder.values())
+            known.add(worker)
+        strangers = set(self.zones) - known
         if strangers:
             raise BadRing(f"zones given for workers {sorted(strangers)}, which are not on the ring")
         object.__setattr__(self, "tokens", tuple((holder[token], token) for token in sorted(holder)))
@@ -78,7 +80,7 @@ class Ring:
         tokens = tuple((worker.id, i * slices // len(order)) for i, worker in enumerate(order))
         return Ring(slices, tokens, {worker.id: worker.zone for worker in order})
 
-    @property
+    @cached_property
     def workers(self) -> tuple[WorkerId, ...]:
         """All workers, clockwise from the lowest token."""
         return tuple(worker for worker, _ in self.tokens)
@@ -91,14 +93,19 @@ class Ring:
 
     def owners(self) -> tuple[WorkerId, ...]:
         """The owner of each slice, by slice."""
-        owner = {slice: worker for worker in self.workers for slice in self.arc(worker)}
-        return tuple(owner[SliceId(slice)] for slice in range(self.slices))
+        found = [self.tokens[-1][0]] * self.tokens[0][1]
+        for worker, token in self.tokens:
+            found += [worker] * min(self.length(worker), self.slices - token)
+        return tuple(found)
 
     def arc(self, worker: WorkerId) -> tuple[SliceId, ...]:
         """The slices of the worker, clockwise from its token."""
         token = self._token(worker)
-        length = (self._token(self.neighbour(worker)) - token) % self.slices or self.slices
-        return tuple(SliceId((token + i) % self.slices) for i in range(length))
+        return tuple(SliceId((token + i) % self.slices) for i in range(self.length(worker)))
+
+    def length(self, worker: WorkerId) -> int:
+        """How many slices the worker has."""
+        return (self._token(self.neighbour(worker)) - self._token(worker)) % self.slices or self.slices
 
     def neighbour(self, worker: WorkerId) -> WorkerId:
         """The next worker clockwise; a worker alone on its ring is its own neighbour."""
@@ -121,13 +128,27 @@ class Ring:
         if r < 0:
             raise BadRing(f"{r} replicas; there can be 0 or more")
         others = self._clockwise_of(worker)
-        nearest = {self.zones[other]: other for other in reversed(others)}
-
-        def rank(other: WorkerId) -> int:
+        mine = self.zones[worker]
+        elsewhere = len(self._zone_sizes) - 1
+        away = len(self.tokens) - self._zone_sizes[mine]
+        first: list[WorkerId] = []
+        more: list[WorkerId] = []
+        last: list[WorkerId] = []
+        seen: set[str] = set()
+        for other in others:
             zone = self.zones[other]
-            return 2 if zone == self.zones[worker] else 0 if other == nearest[zone] else 1
-
-        return tuple(sorted(others, key=rank)[:r])
+            if zone == mine:
+                last.append(other)
+            elif zone in seen:
+                more.append(other)
+            else:
+                first.append(other)
+                seen.add(zone)
+            found = len(first) + len(more)
+            enough = found if found < away else found + len(last)
+            if len(first) >= r or (len(first) == elsewhere and enough >= r):
+                break
+        return (*first, *more, *last)[:r]
 
     def promoted(self, lost: Iterable[WorkerId], r: int) -> tuple[WorkerId, ...]:
         """The owner of each slice after the lost workers died together, with `r` replicas of each slice.
@@ -139,23 +160,33 @@ class Ring:
             raise BadRing(f"all {len(self.tokens)} workers are lost; nobody is left to own a slice")
         heir = {
             worker: next(w for w in (worker, *self.backups(worker, r), *self._clockwise_of(worker)) if w not in dead)
-            for worker in self.workers
+            for worker in dead.intersection(self.workers)
         }
-        return tuple(heir[owner] for owner in self.owners())
+        return tuple(heir.get(owner, owner) for owner in self.owners())
 
     def joined(self, worker: Worker, after: WorkerId | None = None) -> Ring:
         """The ring with a new worker half-way in the arc of `after`; only the second half of that arc moves.
 
         Without `after` it is the longest arc; among equals, the one where the zones alternate best.
         """
-        if worker.id in self.zones:
-            raise BadRing(f"worker {worker.id!r} is on the ring already")
-        after = self._roomiest(worker.zone) if after is None else after
-        length = len(self.arc(after))
+        if after is None:
+            return self.joined_by([worker])
+        self._check_new([worker])
+        length = self.length(after)
         if length < 2:
-            raise BadRing(f"worker {worker.id!r} cannot join: the arc of {after!r} is 1 slice, which cannot be shared")
+            raise _too_short(worker.id, after)
         token = (self._token(after) + (length + 1) // 2) % self.slices
         return Ring(self.slices, (*self.tokens, (worker.id, token)), {**self.zones, worker.id: worker.zone})
+
+    def joined_by(self, workers: Sequence[Worker]) -> Ring:
+        """The ring after these workers joined one after the other."""
+        self._check_new(workers)
+        rooms = Rooms(self.slices, [(worker, token, self.zones[worker]) for worker, token in self.tokens])
+        try:
+            new = tuple(rooms.join(workers))
+        except NoRoom as full:
+            raise _too_short(full.worker, full.after) from None
+        return Ring(self.slices, (*self.tokens, *new), {**self.zones, **{w.id: w.zone for w in workers}})
 
     def left(self, worker: WorkerId, heir: WorkerId | None = None) -> Ring:
         """The ring without the worker; its whole arc goes to `heir`, one of its two neighbours.
@@ -175,12 +206,27 @@ class Ring:
         zones = {other: zone for other, zone in self.zones.items() if other != worker}
         return Ring(self.slices, tuple(tokens.items()), zones)
 
+    def without(self, workers: Iterable[WorkerId]) -> Ring:
+        """The ring after these workers left, each to its clockwise neighbour, one after the other."""
+        leaving = frozenset(workers)
+        staying = [worker for worker in self.workers if worker not in leaving]
+        if not staying:
+            raise BadRing(f"all {len(self.tokens)} workers cannot leave: the last one stays on the ring")
+        tokens: dict[WorkerId, int] = {}
+        begin: int | None = None
+        first = self._index(staying[0])
+        for worker, token in (*self.tokens[first + 1 :], *self.tokens[: first + 1]):
+            begin = token if begin is None else begin
+            if worker not in leaving:
+                tokens[worker], begin = begin, None
+        return Ring(self.slices, tuple(tokens.items()), {worker: self.zones[worker] for worker in staying})
+
     def balanced(self, hot: WorkerId, loads: Mapping[WorkerId, Load], thresholds: Thresholds) -> Ring:
         """The ring with half the hot worker's arc given to a neighbour that has room; else the same ring.
 
         The clockwise neighbour is asked first: it is the nearest to hold replicas of what it takes.
         """
-        half = len(self.arc(hot)) // 2
+        half = self.length(hot) // 2
         clockwise, counter_clockwise = self.neighbour(hot), self.previous(hot)
         if half == 0 or clockwise == hot:
             return self
@@ -191,35 +237,46 @@ class Ring:
         return self
 
     def levelled(self) -> Ring:
-        """The ring with the same order of workers and arcs that differ by at most 1, moving the fewest slices."""
-        level = _level([token for _, token in self.tokens], self.slices)
-        return Ring(self.slices, tuple(zip(self.workers, level, strict=True)), self.zones)
+        """The ring with the same order of workers and arcs that differ by at most 1, moving the fewest slices.
+
+        On a ring of thousands of workers it is nearly the fewest.
+        """
+        tokens = level([token for _, token in self.tokens], self.slices)
+        return Ring(self.slices, tuple(zip(self.workers, tokens, strict=True)), self.zones)
+
+    @cached_property
+    def _places(self) -> dict[WorkerId, int]:
+        return {worker: i for i, (worker, _) in enumerate(self.tokens)}
+
+    @cached_property
+    def _zone_sizes(self) -> Counter[str]:
+        return Counter(self.zones.values())
 
     def _index(self, worker: WorkerId) -> int:
         try:
-            return self.workers.index(worker)
-        except ValueError:
+            return self._places[worker]
+        except KeyError:
             raise BadRing(f"worker {worker!r} is not on the ring of {list(self.workers)}") from None
 
     def _token(self, worker: WorkerId) -> int:
         return self.tokens[self._index(worker)][1]
 
-    def _clockwise_of(self, worker: WorkerId) -> tuple[WorkerId, ...]:
-        at = self._index(worker)
-        return self.workers[at + 1 :] + self.workers[:at]
+    def _clockwise_of(self, worker: WorkerId) -> Iterator[WorkerId]:
+        at, n = self._index(worker), len(self.tokens)
+        return (self.workers[i % n] for i in range(at + 1, at + n))
+
+    def _check_new(self, workers: Sequence[Worker]) -> None:
+        for worker in workers:
+            if worker.id in self.zones:
+                raise BadRing(f"worker {worker.id!r} is on the ring already")
 
     def _shifted(self, worker: WorkerId, by: int) -> Ring:
         token = (self._token(worker) + by) % self.slices
         return Ring(self.slices, tuple((dict(self.tokens) | {worker: token}).items()), self.zones)
 
-    def _roomiest(self, zone: str) -> WorkerId:
-        """The worker with the longest arc; among equals, where a newcomer of this zone meets its own zone least."""
 
-        def rank(worker: WorkerId) -> tuple[int, int]:
-            here, there = self.zones[worker], self.zones[self.neighbour(worker)]
-            return -len(self.arc(worker)), (zone == here) + (zone == there) - (here == there)
-
-        return min(self.workers, key=rank)
+def _too_short(worker: WorkerId, after: WorkerId) -> BadRing:
+    return BadRing(f"worker {worker!r} cannot join: the arc of {after!r} is 1 slice, which cannot be shared")
 
 
 def _alternating(workers: Sequence[Worker]) -> list[Worker]:
@@ -233,32 +290,3 @@ def _alternating(workers: Sequence[Worker]) -> list[Worker]:
     grouped = sorted(workers, key=lambda worker: (-size[worker.zone], first[worker.zone]))
     stride = max(size.values(), default=0)
     return [worker for start in range(stride) for worker in grouped[start::stride]]
-
-
-def _level(tokens: Sequence[int], slices: int) -> list[int]:
-    """The tokens, one for each of the sorted `tokens`, of level arcs that keep the most slices where they are.
-
-    Dynamic programming for all positions of the first token at once: `kept[j, p]` is the most slices that the
-    arcs so far can keep if the first one starts at `p` and `j` of them are one slice longer than the others.
-    """
-    share, longer = divmod(slices, len(tokens))
-    start, used = np.arange(slices), np.arange(longer + 1)[:, np.newaxis]
-    impossible = -2 * slices
-    kept = np.where(used == 0, 0, np.full((longer + 1, slices), impossible))
-    took_longer: list[NDArray[np.bool_]] = []
-    for i, token in enumerate(tokens):
-        length = (tokens[(i + 1) % len(tokens)] - token) % slices or slices
-        mine = np.tile((start - token) % slices < length, 2)
-        mine_before = np.concatenate(([0], np.cumsum(mine)))
-        at = (start + i * share + used) % slices
-        plain = kept + mine_before[at + share] - mine_before[at]
-        extended = np.full_like(kept, impossible)
-        extended[1:] = (kept + mine_before[at + share + 1] - mine_before[at])[:-1]
-        took_longer.append(extended > plain)
-        kept = np.maximum(plain, extended)
-    first, j = int(kept[longer].argmax()), longer
-    level = []
-    for i in reversed(range(len(tokens))):
-        j -= int(took_longer[i][j, first])
-        level.append((first + i * share + j) % slices)
-    return level[::-1]

@@ -1,0 +1,1 @@
+"""The same plans, policies and migrations on a modelled cluster."""
