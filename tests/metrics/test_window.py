@@ -79,14 +79,23 @@ def test_stateless_steps_show_on_the_edges() -> None:
 
 def test_rows_that_wait_have_fallen_due_too() -> None:
     found = snapshot(*(epoch(n, lag=50 * n) for n in range(5)))
-    assert found.sources == (Source("lines", pytest.approx((4 * 100 + 200) / 8), 200.0, 1.5),)
+    assert found.sources == (Source("lines", pytest.approx(75.0), 200.0, 1.5, pytest.approx(75.0)),)
     assert sum(i.queue_rows for i in found.operators["count"]) == pytest.approx(200)
     assert sum(i.queue_rows for i in found.operators["top"]) == 0, "only what a source has can wait"
 
 
 def test_a_source_that_can_not_tell() -> None:
     found = snapshot(*(epoch(n, lag=None, taken=None) for n in range(3)))
-    assert found.sources == (Source("lines", 50.0, 0.0, 1.5),)
+    assert found.sources == (Source("lines", 50.0, 0.0, 1.5, 50.0),)
+
+
+def test_rates_are_those_of_late() -> None:
+    """Four epochs of 50 rows/s, then two of 150."""
+    epochs = [epoch(n, taken=100 if n < 5 else 300) for n in range(7)]
+    (source,) = snapshot(*epochs).sources
+    assert (source.rate, source.rate_before, source.steady) == (pytest.approx(150.0), pytest.approx(50.0), False)
+    (source,) = snapshot(*epochs[:5]).sources
+    assert (source.rate, source.steady) == (pytest.approx(50.0), True)
 
 
 def test_a_window_reaches_back_to_the_present_plan_and_no_further() -> None:

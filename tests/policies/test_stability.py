@@ -84,6 +84,19 @@ def test_periods_are_excluded() -> None:
     assert stable(FLOW.sharing(5, AT + 3 * 3_600), ()) == MOVE
 
 
+def test_a_load_that_is_just_changing_is_looked_at_once_more() -> None:
+    steady = FLOW.sharing(5, AT)
+    rising = replace(steady, sources=tuple(replace(s, rate_before=s.rate / 3) for s in steady.sources))
+    stable = Stable(up(), LOOSE)
+    first = stable.consider(rising, ())
+    assert len(first.vetoes) == 1
+    assert first.vetoes[0].startswith("the load is just changing at 'rows', from ")
+    seen = Entry(1, AT, first.wanted, first.decision, first.vetoes, gauge(rising, 1.0))
+    assert stable.consider(rising, (seen,)).decision == up().decision, "it may go on changing for ever"
+    same = replace(steady, sources=tuple(replace(s, rate_before=s.rate * 0.9) for s in steady.sources))
+    assert stable.consider(same, ()).vetoes == ()
+
+
 def test_a_change_is_left_to_settle() -> None:
     stable = Stable(up(), replace(LOOSE, stabilise_s=30))
     past = (replace(before(AT, Scale(5, "more"), 4), ended_at=AT + 8), wished(AT + 20, Scale(9, "more"), 5))

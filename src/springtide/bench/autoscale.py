@@ -73,11 +73,6 @@ class Course:
         low, high, _ = self.phases_s
         return [(0.0, self.rate), (low, self.rate * self.factor), (low + high, self.rate)]
 
-    @property
-    def enough(self) -> int:
-        """The workers that the high rate needs, with the room that is to be left."""
-        return math.ceil(self.rate * self.factor * self.row_s / TARGET)
-
 
 @dataclass(frozen=True)
 class Followed:
@@ -183,6 +178,15 @@ class AutoscaleBench:
         return Findings("autoscale", headers, rows, figures, lambda axes: _draw(axes, found, course))
 
 
+def enough(followed: Followed, course: Course) -> int:
+    """The workers that the high rate needs, with the room to be left, by the time a row took towards its end."""
+    end = followed.began_at + sum(course.phases_s[:2])
+    late = [r for r in followed.reports if end - course.phases_s[1] / 3 <= r.ended_at < end]
+    spent = sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for r in late for o in r.operators)
+    rows = sum(r.rows_in for r in late)
+    return math.ceil(course.rate * course.factor * (spent / rows if rows else course.row_s) / TARGET)
+
+
 def measure(followed: Followed, course: Course) -> dict[str, float | int]:
     """The figures of one policy."""
     up, down = followed.began_at + course.phases_s[0], followed.began_at + sum(course.phases_s[:2])
@@ -192,7 +196,7 @@ def measure(followed: Followed, course: Course) -> dict[str, float | int]:
         "steps_up": sum(up <= r.entry.at < down for r in scales),
         "steps_down": sum(r.entry.at >= down for r in scales),
         "seconds_to_stable": rounded(_settled(followed, scales, up, down) + _settled(followed, scales, down, end)),
-        "overshoot_workers": max(0, max(n for _, n in followed.workers) - course.enough),
+        "overshoot_workers": max(0, max(n for _, n in followed.workers) - enough(followed, course)),
         "core_seconds": rounded(_core_seconds(followed, end)),
         "max_lag_s": rounded(max((r.latency_s or 0.0) for r in followed.reports if r.ended_at <= end)),
         "lost": followed.lost,
@@ -221,7 +225,7 @@ def _draw(axes: Any, found: dict[str, Followed], course: Course) -> None:
         axes.step(at, [*workers, workers[-1]], where="post", color=colour, label=f"{policy}: workers", linewidth=2)
         lag = [(r.ended_at - followed.began_at, r.latency_s or 0.0) for r in followed.reports]
         beside.plot(*zip(*lag, strict=True), color=colour, alpha=0.4, label=f"{policy}: latency")
-    axes.axhline(course.enough, color="grey", linestyle=":", label="enough for the high rate")
+    axes.axhline(enough(found["ds2"], course), color="grey", linestyle=":", label="enough for the high rate")
     for when in (course.phases_s[0], sum(course.phases_s[:2])):
         axes.axvline(when, color="grey", alpha=0.3)
     axes.set(xlabel="seconds", ylabel="workers", title="the load steps up fourfold, and back", ylim=(0, None))

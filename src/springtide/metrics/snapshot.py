@@ -7,6 +7,9 @@ from functools import cached_property
 
 from springtide.ids import SliceId, WorkerId
 
+STEADY = 0.15
+"""A rate that changes by less than this share is steady."""
+
 
 class BadSnapshot(ValueError):
     """A metric is missing or no number: nothing can be decided from it."""
@@ -79,11 +82,19 @@ class Source:
 
     name: str
     rate: float
-    """Rows that fell due, a second."""
+    """Rows that fell due, a second, in the last third of the window."""
     lag_rows: float = 0.0
     """Rows that are due and not taken yet, at the end of the window."""
     lag_s: float = 0.0
     """How long the newest published rows had been due."""
+    rate_before: float | None = None
+    """The rate in the third before; None if that is not known."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the rate is about what it was."""
+        before = self.rate if self.rate_before is None else self.rate_before
+        return abs(self.rate - before) <= STEADY * max(self.rate, before)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def observe(reports: Sequence[EpochReport], shape: Shape, window_s: float) -> Sn
         return None
     before, during = found[0], found[1:]
     seconds = max(during[-1].ended_at - before.ended_at, 1e-9)
-    sources = _sources(before, during, seconds)
+    sources = _sources(found)
     fed = {edge[1] for edge in shape.edges if edge[0] in {s.name for s in sources}}
     waiting = sum(source.lag_rows for source in sources)
     instances = tuple(
@@ -86,15 +86,34 @@ def _taken(during: Sequence[EpochReport]) -> dict[str, float]:
     return found
 
 
-def _sources(before: EpochReport, during: Sequence[EpochReport], seconds: float) -> tuple[Source, ...]:
+def _sources(found: Sequence[EpochReport]) -> tuple[Source, ...]:
+    """Rates of late: what fell due a moment ago tells more than what did at the window's beginning."""
+    at = _last_third(found, len(found) - 1)
+    now, earlier = _due(found[at:]), _due(found[_last_third(found, at) : at + 1])
+    return tuple(
+        Source(s.name, now[s.name], float(s.lag_rows or 0), s.latency_s or 0.0, earlier.get(s.name))
+        for s in found[-1].sources
+    )
+
+
+def _last_third(found: Sequence[EpochReport], end: int) -> int:
+    """Where a third of the window begins that ends with an epoch."""
+    third_s = (found[-1].ended_at - found[0].ended_at) / 3
+    return max((i for i in range(end) if found[end].ended_at - found[i].ended_at >= third_s), default=0)
+
+
+def _due(found: Sequence[EpochReport]) -> dict[str, float]:
+    """By source: rows that fell due, a second, after the first of these epochs; nothing if it is the only one."""
+    if len(found) < 2:
+        return {}
+    before, during = found[0], found[1:]
+    seconds = max(during[-1].ended_at - before.ended_at, 1e-9)
     lag_before = {source.name: source.lag_rows or 0 for source in before.sources}
     taken = _taken(during)
-    found = []
-    for last in during[-1].sources:
-        lag = last.lag_rows or 0
-        rate = (taken.get(last.name, 0.0) + lag - lag_before.get(last.name, 0)) / seconds
-        found.append(Source(last.name, max(0.0, rate), float(lag), last.latency_s or 0.0))
-    return tuple(found)
+    return {
+        s.name: max(0.0, taken.get(s.name, 0.0) + (s.lag_rows or 0) - lag_before.get(s.name, 0)) / seconds
+        for s in during[-1].sources
+    }
 
 
 def _instances(step: str, during: Sequence[EpochReport], waiting: float) -> list[Instance]:

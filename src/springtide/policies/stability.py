@@ -12,6 +12,8 @@ from springtide.policies.period import Period
 from springtide.policies.policy import Policy
 from springtide.policies.words import count, percent, plural
 
+CHANGING = "the load is just changing"
+
 
 @dataclass(frozen=True)
 class Stability:
@@ -134,6 +136,7 @@ class Stable:
         yield from self._unsettled(snapshot.at, past)
         if isinstance(decision, Scale) and not self._outside(snapshot):
             yield from self._in_band(snapshot)
+            yield from _unsteady(snapshot, past)
             if decision.workers > len(snapshot.workers):
                 yield from self._ineffective(snapshot.at, past)
 
@@ -162,6 +165,16 @@ class Stable:
         if tried is not None and not tried.helped and at - tried.at < self.config.ineffective_s:
             again = count(self.config.ineffective_s - (at - tried.at))
             yield f"{action(tried.decision)} did not help; more workers are not tried for another {again} s"
+
+
+def _unsteady(snapshot: Snapshot, past: Past) -> Iterator[str]:
+    """A load that is just changing is looked at once more; one that goes on changing is followed."""
+    if past and any(veto.startswith(CHANGING) for veto in past[-1].vetoes):
+        return
+    for source in snapshot.sources:
+        if not source.steady and source.rate_before is not None:
+            change = f"{count(source.rate_before)} to {count(source.rate)} rows/s"
+            yield f"{CHANGING} at {source.name!r}, from {change}; it is looked at once more"
 
 
 def _unusable(snapshot: Snapshot) -> str:

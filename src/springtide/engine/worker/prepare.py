@@ -20,6 +20,8 @@ from springtide.state.position import positions, slice_starts
 from springtide.state.xxhash import hash_integers
 
 HASH = "__springtide_hash"
+FIRST_ROWS_S = 0.2
+"""A task's first rows take about so long to come, however few they are; that is no work."""
 CHUNK_ROWS = 1_000_000
 CHUNK_BITS = 32
 CHUNK_BYTES = 128 << 20
@@ -59,11 +61,11 @@ class Prepare:
 
         The time counts from asking for a chunk on: reading it, and stateless steps, are work for this step too.
         """
-        began = time.perf_counter()
+        began = time.perf_counter() + FIRST_ROWS_S
         for chunk in _chunks(batches):
             arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            yield MapStats(*seen, time.perf_counter() - began, hot_keys=hot), arrival.rows
+            yield MapStats(*seen, max(0.0, time.perf_counter() - began), hot_keys=hot), arrival.rows
             began = time.perf_counter()
 
     def _arrive(self, chunk: pa.Table) -> tuple[Arrival, tuple[HotKey, ...]]:
