@@ -135,14 +135,14 @@ def test_a_refusal_is_an_outcome(lab: Lab) -> None:
 
 
 def test_a_veto_is_told_once_until_it_changes(lab: Lab) -> None:
-    lab.wants(Scale(3, "too slow"), "dry run")
-    for _ in range(3):
+    for seconds in range(3):
+        lab.wants(Scale(3, "too slow"), f"settles for {seconds} s")
         lab.turn()
-    lab.wants(Scale(4, "too slow"), "dry run")
+    lab.wants(Scale(4, "too slow"), "settles for 3 s")
     lab.turn()
     assert [(r.entry.vetoes, r.entry.wanted) for r in lab.records()] == [
-        (("dry run",), Scale(3, "too slow")),
-        (("dry run",), Scale(4, "too slow")),
+        (("settles for 0 s",), Scale(3, "too slow")),
+        (("settles for 3 s",), Scale(4, "too slow")),
     ]
     assert len(lab.ledger.past) == 4, "policies look back on all of them"
     assert lab.asked == []

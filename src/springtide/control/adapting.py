@@ -15,8 +15,8 @@ from springtide.migration.progress import Migration
 
 LOOK_BACK = 512
 """Epochs that a window may reach back."""
-USUAL = 20
-"""Epochs before a migration that tell how long one usually takes."""
+USUAL = 5
+"""Epochs just before a migration that tell how long one takes under the load there is."""
 
 
 class AdaptedRunning:

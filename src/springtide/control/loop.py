@@ -1,5 +1,6 @@
 """The loop: observe, decide, record, enact. It runs beside the epochs and never holds one up."""
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from springtide.policies.decision import Decision, Hold, Rebalance, Scale, actio
 from springtide.policies.effect import gauge, helped
 from springtide.policies.past import Entry
 from springtide.policies.stability import Verdict
+
+NUMBER = re.compile(r"[0-9][0-9., ]*")
 
 
 class Adapted(Protocol):
@@ -138,8 +141,10 @@ class Loop:
     def _record_hold(self, verdict: Verdict, snapshot: Snapshot) -> None:
         """Holding is told once, until there is another reason or another wish."""
         wish = action(verdict.wanted) if verdict.vetoes else ""
-        sort = f"{wish} {verdict.vetoes} {getattr(verdict.decision, 'warning', False)}"
-        keep = sort != self._last_hold and (bool(verdict.vetoes) or sort.endswith("True"))
+        warning = isinstance(verdict.decision, Hold) and verdict.decision.warning
+        why = NUMBER.sub("#", "; ".join(verdict.vetoes))  # Seconds that pass are no other reason.
+        sort = f"{wish} {why} {verdict.decision.reason if warning else ''}"
+        keep = sort != self._last_hold and (bool(verdict.vetoes) or warning)
         self._last_hold = sort
         entry = self._entry(verdict.wanted, verdict.decision, verdict.vetoes, snapshot)
         self.ledger.add(entry, seen(snapshot), keep=keep)
