@@ -8,6 +8,7 @@ import simpy
 
 from springtide.metrics.snapshot import Snapshot
 from springtide.policies.decision import Decision, Hold, Scale
+from springtide.policies.effect import gauge, helped
 from springtide.policies.past import Entry, Gauge, Past
 from springtide.policies.policy import Policy
 from springtide.policies.stability import Stable, Verdict
@@ -60,7 +61,7 @@ class Steering:
         while True:
             if self.plant.measured_s > 0:
                 snapshot = self.plant.observe()
-                self._see_what_came_of_it(_gauge(snapshot))
+                self._see_what_came_of_it(gauge(snapshot))
                 self._record(snapshot, self._decide(snapshot, tuple(self.past)))
             yield self.env.timeout(interval_s)
 
@@ -80,7 +81,7 @@ class Steering:
         if not isinstance(decision, Hold):
             step = self.plant.enact(decision)
             decision = decision if step else Hold("it is so already")
-        entry = Entry(len(self.past), snapshot.at, verdict.wanted, decision, verdict.vetoes, _gauge(snapshot))
+        entry = Entry(len(self.past), snapshot.at, verdict.wanted, decision, verdict.vetoes, gauge(snapshot))
         self.past.append(entry)
         if step or _reason(self.past[-2:-1]) != decision.reason:
             said = f"scale to {decision.workers}" if isinstance(decision, Scale) else type(decision).__name__.lower()
@@ -105,26 +106,9 @@ class Steering:
             if entry.ended_at is None:
                 self.past[i] = replace(entry, ended_at=self.env.now, outcome="done")
             elif entry.after is None:
-                self.past[i] = replace(entry, after=after, helped=_helped(entry, after))
+                did = None if entry.gauge is None else helped(entry.decision, entry.gauge, after)
+                self.past[i] = replace(entry, after=after, helped=did)
             return
-
-
-def _helped(entry: Entry, after: Gauge) -> bool:
-    """More workers help if more is processed, or less waits; fewer, if the app still keeps up."""
-    before = entry.gauge
-    if before is None:
-        return True
-    if isinstance(entry.decision, Scale) and entry.decision.workers < before.workers:
-        return after.throughput >= 0.95 * after.arriving
-    return after.throughput > 1.02 * before.throughput or after.lag_rows < before.lag_rows or after.lag_s < before.lag_s
-
-
-def _gauge(snapshot: Snapshot) -> Gauge:
-    sources = {source.name for source in snapshot.sources}
-    entry = {edge.downstream for edge in snapshot.edges if edge.upstream in sources}
-    rows = sum(i.records_in for i in snapshot.instances if i.operator in entry)
-    throughput = rows / max(1, len(entry)) / snapshot.window_s
-    return Gauge(len(snapshot.workers), throughput, snapshot.arriving, snapshot.lag_s, snapshot.lag_rows)
 
 
 def _reason(entries: list[Entry]) -> str:
