@@ -52,7 +52,7 @@ def test_a_bad_scenario_is_refused_by_its_key(old: str, new: str, says: str) -> 
 @pytest.mark.parametrize(
     ("control", "says"),
     [
-        ('policies = ["ds3"]', "control.policies: expected policies of dhalion, ds2, otd, skew, threshold, none, got 'ds3'"),
+        ('policies = ["ds3"]', "expected policies of dhalion, ds2, otd, skew, threshold, none, got 'ds3'"),
         ('policies = ["otd"]\notd = { hue = 1 }', "control.otd.hue: expected only the keys"),
         ('policies = ["otd"]\notd = { cpu_low = 2 }', "control.otd: expected options .* got 'cpu_low"),
         ('policies = ["ds2"]\nstability = { band = 2 }', "control.stability: expected options .* got 'band"),

@@ -168,13 +168,13 @@ class AutoscaleBench:
         return self._findings(found, course)
 
     def _findings(self, found: dict[str, Followed], course: Course) -> Findings:
-        figures: dict[str, float | int | str] = {}
-        rows = []
-        for policy, followed in found.items():
-            measured = measure(followed, course)
-            figures |= {f"{policy}_{name}": value for name, value in measured.items()}
-            rows.append([policy, *(f"{value:g}" for value in measured.values())])
-        headers = ["policy", *(name.replace("_", " ") for name in measured)]
+        measured = {policy: measure(followed, course) for policy, followed in found.items()}
+        figures: dict[str, float | int | str] = {
+            f"{policy}_{name}": value for policy, of in measured.items() for name, value in of.items()
+        }
+        names = list(measured[POLICIES[0]])
+        rows = [[name.replace("_", " "), *(f"{of[name]:g}" for of in measured.values())] for name in names]
+        headers = ["", *measured]
         return Findings("autoscale", headers, rows, figures, lambda axes: _draw(axes, found, course))
 
 

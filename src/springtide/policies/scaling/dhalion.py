@@ -33,7 +33,7 @@ class Dhalion:
     late_s: float = 10.0
     """Rows published this long after they were due mean back-pressure."""
     growth: float = 0.05
-    """So does a backlog that grows by this share of the rows that fall due."""
+    """So does a backlog, more than two epochs' rows, that grows by this share of the rows that fall due."""
     skewed: float = 2.0
     """An instance with so many times the rows of its siblings is hot."""
     slow: float = 0.5
@@ -74,7 +74,8 @@ class Dhalion:
         at, rows = before
         grown = snapshot.lag_rows - rows
         due = snapshot.arriving * (snapshot.at - at)
-        return f"the backlog grew by {count(grown)} rows" if due > 0 and grown > self.growth * due else ""
+        growing = due > 0 and grown > self.growth * due and self._backlog(snapshot)
+        return f"the backlog grew by {count(grown)} rows" if growing else ""
 
     def _backlog(self, snapshot: Snapshot) -> bool:
         """More rows wait than fall due in two epochs: one that runs, and one that gathers."""
