@@ -87,8 +87,8 @@ def run_traffic(experiment: Experiment) -> Deployed:
 def run_skew(experiment: Experiment) -> Deployed:
     """A heavy step, and keys of which a few get most rows: one worker has all the hot slices."""
     app = App("deploy", slices=SLICES)
-    rows = app.source("rows", sources.generator(400, keys=64, seed=3, max_rows_per_epoch=4_000))
-    heavy = HeavyCount(30_000)
+    rows = app.source("rows", sources.generator(400, keys=200, skew=0.6, seed=3, max_rows_per_epoch=4_000))
+    heavy = HeavyCount(600_000)
     counted = rows.key_by("key").reduce_batches(FIRST, heavy, state={"n": int}, output={"key": int, "n": int})
     counted.sink("out", sinks.noop())
 
@@ -102,9 +102,9 @@ def run_skew(experiment: Experiment) -> Deployed:
 
 
 def _around_the_mean(snapshot: Snapshot) -> dict[str, float]:
-    """A worker that is a little busier than the mean has too much to do, one below it has room."""
-    mean = sum(worker.cpu for worker in snapshot.workers) / len(snapshot.workers)
-    return {"cpu_low": mean, "cpu_high": min(1.0, 1.03 * mean), "queue_low": 1e9, "queue_high": 1e9}
+    """A worker that is a little busier than the mean has too much to do, any other has room."""
+    level = min(1.0, 1.05 * sum(worker.cpu for worker in snapshot.workers) / len(snapshot.workers))
+    return {"cpu_low": level, "cpu_high": level, "queue_low": 1e9, "queue_high": 1e9}
 
 
 def _move(running: Running, step: str, slices: list[int], to: WorkerId) -> None:
@@ -124,8 +124,9 @@ def _run(
     spark = cluster_session(experiment.workers)
     checkpoint = experiment.directory / "checkpoint"
     running = app.start(
-        spark, checkpoint=str(checkpoint), local=str(experiment.directory / "local"), workers=experiment.workers
-    )
+        spark, checkpoint=str(checkpoint), local=str(experiment.directory / "local"), workers=experiment.workers,
+        trigger_s=1.0,
+    )  # fmt: skip
     course: list[tuple[float, float]] = []
     try:
         wait_for_epochs(running, 4)

@@ -142,8 +142,8 @@ class Loop:
         """Holding is told once, until there is another reason or another wish."""
         wish = action(verdict.wanted) if verdict.vetoes else ""
         warning = isinstance(verdict.decision, Hold) and verdict.decision.warning
-        why = NUMBER.sub("#", "; ".join(verdict.vetoes))  # Seconds that pass are no other reason.
-        sort = f"{wish} {why} {verdict.decision.reason if warning else ''}"
+        why = "; ".join([*verdict.vetoes, verdict.decision.reason if warning else ""])
+        sort = f"{wish} {NUMBER.sub('#', why)}"  # Seconds that pass, and rows that come, are no other reason.
         keep = sort != self._last_hold and (bool(verdict.vetoes) or warning)
         self._last_hold = sort
         entry = self._entry(verdict.wanted, verdict.decision, verdict.vetoes, snapshot)

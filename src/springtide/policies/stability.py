@@ -152,7 +152,7 @@ class Stable:
         rested_s = at - (last.at if last.ended_at is None else last.ended_at)
         if rested_s < self.config.stabilise_s:
             needed = count(self.config.stabilise_s)
-            yield f"{action(last.decision)} was {count(rested_s)} s ago; it settles for {needed} s"
+            yield f"{action(last.decision)} was {count(max(0.0, rested_s))} s ago; it settles for {needed} s"
 
     def _in_band(self, snapshot: Snapshot) -> Iterator[str]:
         low, high = (self.config.target_utilisation + sign * self.config.band for sign in (-1, 1))
