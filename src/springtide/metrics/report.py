@@ -143,7 +143,7 @@ class EpochReport:
     """Seconds since the Unix epoch."""
     plan: int
     replayed: bool
-    """Committed by an earlier driver; only published again."""
+    """It was true before: published again by a later driver, or repeated after going back."""
     rows_in: int
     """Rows taken from the sources, where they can tell, else rows into the first operators."""
     rows_out: int
