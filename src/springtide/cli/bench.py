@@ -120,14 +120,14 @@ def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None
 @app.command()
 def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """A load that steps up fourfold and back, followed by DS2 and by Dhalion."""
-    quicker = AutoscaleBench(phases_s=(8.0, 24.0, 14.0), factor=2.5, apart=False)
+    quicker = AutoscaleBench(phases_s=(6.0, 20.0, 8.0), factor=2.5, apart=False)
     _publish(quicker if quick else AutoscaleBench(), out, as_json)
 
 
 @app.command()
 def deploy(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """Slices in the wrong places, moved one at a time by OTD: traffic between workers, and an even load."""
-    _publish(DeployBench(seconds=20.0) if quick else DeployBench(), out, as_json)
+    _publish(DeployBench(seconds=15.0) if quick else DeployBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
