@@ -73,6 +73,7 @@ def test_a_driver_that_stops_in_order_leaves_nothing_to_repeat(site: Site) -> No
     site.check(EPOCHS)
 
 
+@pytest.mark.slow
 def test_the_interval_can_change_between_two_runs(site: Site) -> None:
     site.run(EPOCHS, until="epochs=2")
     site.crash(EPOCHS, "publish.before=oserror@4", durable_every=100)

@@ -25,7 +25,6 @@ class Life:
 FEW = (
     Life("records.collected=kill@2", "records.collected", 1),
     Life("manifest.after=kill@3", "manifest.after", 3),
-    Life("publish.after=kill@4", "publish.after", 4),
 )
 EVERY_POINT = (
     Life("epoch.start=kill@2", "epoch.start", 1),

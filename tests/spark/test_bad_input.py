@@ -197,7 +197,7 @@ def test_a_checkpoint_of_a_later_release_is_refused_before_any_write(run_app: Ru
         kept = path.read_bytes()
         path.write_bytes(newer)
         before = listing(tmp_path)
-        with pytest.raises(NewerFormat, match=r"format 99, and this release reads up to [12]"):
+        with pytest.raises(NewerFormat, match=r"format 99, and this release reads up to [0-9]+:"):
             run_app(app, checkpoint=str(tmp_path))
         assert listing(tmp_path) == before
         path.write_bytes(kept)
