@@ -14,7 +14,6 @@ from springtide.engine.recovery import Recovery
 from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Backup, Kept, Standbys
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
-from springtide.metrics.report import InstanceReport, OperatorReport
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.step import Options
 from springtide.plan.plan import Plan, assign
@@ -136,8 +135,8 @@ def test_growing_levels_the_shares_and_shrinking_lets_the_worker_go(strategy: st
 def test_the_hottest_slices_move_first() -> None:
     office = Office([A, B])
     office.epoch()
-    rows = ((0, 5), (2, 900), (5, 70), (9, 1000))
-    office.roster.thermometer.observe([OperatorReport(STEP, instances=(InstanceReport(0, slice_rows=rows),))])
+    rows = {0: 5.0, 2: 900.0, 5: 70.0, 9: 1000.0}
+    office.migrator.heat = lambda: {(STEP, SliceId(number)): count for number, count in rows.items()}
     mine = frozenset(map(SliceId, range(SLICES // 2)))
     migration = office.migrator.move(STEP, mine, B, "progressive", Options(2, hottest_first=True))
     office.epochs(lambda: not migration.under_way)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from springtide import App, Reduced, rates, sinks, sources
+from springtide import App, Reduced, rates, sources
 from springtide.bench.arena import arena
+from springtide.bench.counting import LastCounts, counted
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import cluster_session
 from springtide.blocks.store import LocalStore
@@ -35,21 +35,7 @@ class SlowCount:
 
     def __call__(self, groups: Groups) -> Reduced:
         time.sleep(groups.rows.num_rows * self.row_s)
-        ends = np.append(groups.starts[1:], groups.rows.num_rows)
-        before = np.where(groups.known, groups.state["n"].fill_null(0).to_numpy(), 0)
-        n = pa.array(before + (ends - groups.starts), pa.int64())
-        return Reduced(pa.table({"n": n}), pa.table({"key": groups.keys["key"], "n": n}))
-
-
-@dataclass
-class Totals:
-    """A sink that keeps the last count of every key."""
-
-    by_key: dict[int, int]
-
-    def publish(self, output: sinks.EpochOutput) -> None:
-        rows = output.table()
-        self.by_key.update(zip(rows["key"].to_pylist(), rows["n"].to_pylist(), strict=True))
+        return counted(groups)
 
 
 @dataclass(frozen=True)
@@ -92,15 +78,15 @@ def follow(course: Course) -> Followed:
     """Run a course in this process."""
     spark = cluster_session(1)
     app = App("autoscale", slices=32)
-    totals = Totals({})
+    counts = LastCounts("key")
     source = sources.generator(
         rates.step(course.steps), keys=200, seed=5, max_rows_per_epoch=math.ceil(4 * course.rate / 0.45)
     )
     rows = app.source("rows", source)
-    counted = rows.key_by("key").reduce_batches(
+    slow = rows.key_by("key").reduce_batches(
         "count", SlowCount(course.row_s), state={"n": int}, output={"key": int, "n": int}
     )
-    counted.sink("out", totals)
+    slow.sink("out", counts)
     app.adapt(
         1, course.maximum, course.policy, interval_s=course.interval_s, window_s=course.window_s,
         settle_s=course.window_s, stabilise_s=course.stabilise_s, scale_down_s=course.scale_down_s,
@@ -116,7 +102,7 @@ def follow(course: Course) -> Followed:
     finally:
         reports = running.stop()
     taken = sum(report.rows_in for report in reports if not report.replayed)
-    lost, duplicated = _compare(source.spec, taken, totals.by_key)
+    lost, duplicated = counts.against(_batch_counts(source.spec, taken))
     ledger = read_ledger(LocalStore(course.directory / "checkpoint"))
     return Followed(course.policy, tuple(reports), tuple(ledger), tuple(workers), began, lost, duplicated)
 
@@ -141,11 +127,9 @@ def _watch(running: Running, until: float, workers: list[tuple[float, int]]) -> 
         time.sleep(0.1)
 
 
-def _compare(spec: GeneratorSpec, taken: int, found: dict[int, int]) -> tuple[int, int]:
-    keys = spec.rows(0, taken, 0.0).column("key").to_numpy()
-    expected = dict(zip(*(part.tolist() for part in np.unique(keys, return_counts=True)), strict=True))
-    off = [found.get(key, 0) - expected.get(key, 0) for key in {*found, *expected}]
-    return sum(-d for d in off if d < 0), sum(d for d in off if d > 0)
+def _batch_counts(spec: GeneratorSpec, rows: int) -> dict[int, int]:
+    keys = spec.rows(0, rows, 0.0).column("key").to_numpy()
+    return dict(zip(*(part.tolist() for part in np.unique(keys, return_counts=True)), strict=True))
 
 
 @dataclass(frozen=True)

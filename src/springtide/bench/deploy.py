@@ -8,10 +8,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from springtide import App, Reduced, agg, sinks, sources
 from springtide.bench.arena import arena
+from springtide.bench.counting import counted
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import cluster_session, wait_for, wait_for_epochs
 from springtide.blocks.store import LocalStore
@@ -39,10 +39,7 @@ class HeavyCount:
         numbers = np.arange(1, self.terms + 1, dtype=np.float64)
         for _ in range(groups.rows.num_rows):
             np.sum(1 / numbers)
-        ends = np.append(groups.starts[1:], groups.rows.num_rows)
-        before = np.where(groups.known, groups.state["n"].fill_null(0).to_numpy(), 0)
-        n = pa.array(before + (ends - groups.starts), pa.int64())
-        return Reduced(pa.table({"n": n}), pa.table({"key": groups.keys["key"], "n": n}))
+        return counted(groups)
 
 
 @dataclass(frozen=True)
@@ -89,8 +86,8 @@ def run_skew(experiment: Experiment) -> Deployed:
     app = App("deploy", slices=SLICES)
     rows = app.source("rows", sources.generator(400, keys=200, skew=0.6, seed=3, max_rows_per_epoch=4_000))
     heavy = HeavyCount(600_000)
-    counted = rows.key_by("key").reduce_batches(FIRST, heavy, state={"n": int}, output={"key": int, "n": int})
-    counted.sink("out", sinks.noop())
+    result = rows.key_by("key").reduce_batches(FIRST, heavy, state={"n": int}, output={"key": int, "n": int})
+    result.sink("out", sinks.noop())
 
     def misplace(running: Running) -> None:
         first, second = (w.id for w in running.workforce.plan.workers[:2])

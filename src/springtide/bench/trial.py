@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from springtide.app import App
 from springtide.bench.contestants import Load
+from springtide.bench.counting import LastCounts
 from springtide.dataflow import sinks, sources
-from springtide.dataflow.sinks import EpochOutput
 from springtide.engine.checkpointer import Checkpoint
 from springtide.engine.processes import worker_processes
 from springtide.engine.running import Running
@@ -99,17 +99,6 @@ class Track:
         """The usual time between the ends of two epochs."""
         calm = {r.epoch: r.ended_at for r in self.calm()}
         return median(calm[e] - calm[e - 1] for e in calm if e - 1 in calm)
-
-
-@dataclass
-class LastCounts:
-    """A sink that keeps the last count of every key it has seen."""
-
-    by_key: dict[int, int] = field(default_factory=dict)
-
-    def publish(self, output: EpochOutput) -> None:
-        rows = output.table()
-        self.by_key.update(zip(rows["k"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -221,9 +210,5 @@ def _compare(spark: SparkSession, trial: Trial, counts: LastCounts, filled: int,
     numbers = spark.range(filled, filled + rows).withColumnRenamed("id", "value")
     expected = load.keyed(numbers).groupBy("k").agg(F.count("*").alias("n")).toArrow()
     new = dict(zip(expected["k"].to_pylist(), expected["n"].to_pylist(), strict=True))
-    lost = duplicated = 0
-    for key in new.keys() | counts.by_key.keys():
-        had = filled // trial.keys + (key < filled % trial.keys)
-        difference = counts.by_key.get(key, 0) - new.get(key, 0) - had
-        lost, duplicated = lost + max(0, -difference), duplicated + max(0, difference)
-    return lost, duplicated
+    every = new.keys() | counts.by_key.keys()
+    return counts.against({k: new.get(k, 0) + filled // trial.keys + (k < filled % trial.keys) for k in every})

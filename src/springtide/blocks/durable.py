@@ -6,8 +6,8 @@ state is lost, the app goes back to it and repeats the epochs since, each from t
 """
 
 import json
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from springtide.blocks.log import ManifestLog
@@ -17,8 +17,6 @@ from springtide.ids import Epoch
 
 DIRECTORY = "durable"
 REPLAY = "replay.json"
-
-_NAME = re.compile(r"([0-9]{9,})\.json")
 
 
 @dataclass(frozen=True)
@@ -45,24 +43,23 @@ class DurableLog:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._log = ManifestLog(store, DIRECTORY)
 
     def last(self) -> Manifest | None:
         """The last durable checkpoint that is whole."""
-        for epoch in reversed(self._epochs()):
-            try:
-                return Manifest.decode(self.store.get(_path(epoch)))
-            except TornManifest:
-                continue
+        for epoch in reversed(self._log.epochs()):
+            with suppress(TornManifest):
+                return self._log.read(epoch)
         return None
 
     def commit(self, manifest: Manifest) -> None:
         """From now on the app can go back to this one; earlier ones are of no use any more."""
-        self.store.put(_path(manifest.epoch), replace(manifest, durable=True).encode())
-        self.store.delete(_path(epoch) for epoch in self._epochs() if epoch != manifest.epoch)
+        self._log.reset(replace(manifest, durable=True))
+        self._log.forget([epoch for epoch in self._log.epochs() if epoch != manifest.epoch])
 
     def clear(self) -> None:
         """Every epoch is durable: there is nothing to go back to."""
-        self.store.delete([_path(epoch) for epoch in self._epochs()])
+        self._log.forget(self._log.epochs())
 
     def replay(self) -> Replay | None:
         """What is still to be repeated."""
@@ -86,11 +83,3 @@ class DurableLog:
     def repeated(self) -> None:
         """All is repeated; the app goes on."""
         self.store.delete([REPLAY])
-
-    def _epochs(self) -> list[Epoch]:
-        found = (_NAME.fullmatch(name) for name in self.store.list(DIRECTORY))
-        return sorted(Epoch(int(match[1])) for match in found if match)
-
-
-def _path(epoch: Epoch) -> str:
-    return f"{DIRECTORY}/{epoch:09d}.json"

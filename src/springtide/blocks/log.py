@@ -18,8 +18,8 @@ _NAME = re.compile(r"([0-9]{9,})\.json")
 class ManifestLog:
     """Reads and commits manifests. Only the driver that holds the checkpoint's claim uses it."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, directory: str = DIRECTORY) -> None:
+        self.store, self.directory = store, directory
 
     def check_readable(self) -> None:
         """NewerFormat if a later release wrote the last manifest; writes nothing."""
@@ -38,11 +38,11 @@ class ManifestLog:
 
     def epochs(self) -> list[Epoch]:
         """The epochs that have a manifest, oldest first."""
-        found = (_NAME.fullmatch(name) for name in self.store.list(DIRECTORY))
+        found = (_NAME.fullmatch(name) for name in self.store.list(self.directory))
         return sorted(Epoch(int(match[1])) for match in found if match)
 
     def read(self, epoch: Epoch) -> Manifest:
-        return Manifest.decode(self.store.get(_path(epoch)))
+        return Manifest.decode(self.store.get(self._path(epoch)))
 
     def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
         """Make an epoch true. Idempotent: committing the same manifest again is fine.
@@ -54,7 +54,7 @@ class ManifestLog:
             raise LineageBroken(manifest.epoch, expected - 1)
         try:
             with faults.around("manifest.put", manifest.epoch):
-                self.store.put_if_absent(_path(manifest.epoch), manifest.encode())
+                self.store.put_if_absent(self._path(manifest.epoch), manifest.encode())
         except AlreadyThere:
             self._check_same(manifest)
         except OSError as error:
@@ -62,15 +62,15 @@ class ManifestLog:
                 return
             if isinstance(error, StoreFailed):
                 raise
-            raise StoreFailed("write", _path(manifest.epoch), str(error)) from error
+            raise StoreFailed("write", self._path(manifest.epoch), str(error)) from error
 
     def forget(self, epochs: list[Epoch]) -> None:
         """Remove old manifests, after the blocks only they needed."""
-        self.store.delete(_path(epoch) for epoch in epochs)
+        self.store.delete(self._path(epoch) for epoch in epochs)
 
     def reset(self, manifest: Manifest) -> None:
         """Put a manifest in place of the one of its epoch: the same state, in other blocks."""
-        self.store.put(_path(manifest.epoch), manifest.encode())
+        self.store.put(self._path(manifest.epoch), manifest.encode())
 
     def _landed(self, manifest: Manifest) -> bool:
         try:
@@ -86,10 +86,9 @@ class ManifestLog:
 
     def _set_aside(self, epoch: Epoch) -> None:
         """Keep a torn manifest for people to look at, and free its place."""
-        path = _path(epoch)
+        path = self._path(epoch)
         self.store.put(f"{TORN}/{epoch:09d}.json", self.store.get(path))
         self.store.delete([path])
 
-
-def _path(epoch: Epoch) -> str:
-    return f"{DIRECTORY}/{epoch:09d}.json"
+    def _path(self, epoch: Epoch) -> str:
+        return f"{self.directory}/{epoch:09d}.json"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springtide.engine.copying import Copying
+from springtide.engine.copying import POOL, Copying
 from springtide.engine.roster import Roster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
@@ -14,8 +14,6 @@ from springtide.state.layout import Layout
 REST = 9
 """Copies take at most a tenth of the time, unless they are large or somebody waits for them."""
 LEAST_S, LONGEST_S = 0.05, 10.0
-POOL = "springtide-copies"
-"""The scheduler pool of jobs that must not hold up an epoch."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ from pyspark.sql import SparkSession
 
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.blocks.manifest import Manifest
+from springtide.engine.copying import POOL
 from springtide.engine.record import RECORD
 from springtide.engine.staff import Staff
 from springtide.engine.worker.deposit import Deposit, StoreRuns
-
-POOL = "springtide-copies"
-"""The scheduler pool of jobs that must not hold up an epoch."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,10 @@ class EpochRunner:
         self._turn = threading.Lock()
         self.refused = False
         """An epoch came after the stop: Spark then ends the query with that error, which is none."""
-        self._stopped = self._prepared = self._tidied = False
+        self._stopped = self._prepared = False
+        head = history.head
+        self._leftovers = None if head is None else Leftovers(head.epoch, head.blocks())
+        """What earlier drivers may have left on workers; gone with the first epoch."""
         self._rows_in: dict[str, int] = {}
         """By keyed step: the rows of its last epoch, the guess for the next."""
         self._forget = self.garbage.blocks
@@ -142,11 +145,11 @@ class EpochRunner:
         faults.fire("publish.after", epoch)
         with watch.part("collect"):
             if done.manifest is not head:
-                let_go = self.staff.committed(done.manifest, parent, done.kept, done.reports)
+                let_go = self.staff.committed(done.manifest, parent, done.kept)
                 self.history.durability.committed(done.manifest)
                 self.garbage = self.collector.committed(done.manifest, self._pinned())
                 self._forget = (*self.garbage.blocks, *let_go)
-                self._tidied = True
+                self._leftovers = None
         self.on_report(self._report(done, parent, frames, watch))
 
     def _pinned(self) -> set[str]:
@@ -196,7 +199,7 @@ class EpochRunner:
         staff, durability = self.staff, self.history.durability
         readable = staff.durable and durability.covers(parent)
         setting = Setting(
-            self.app, epoch, plan, staff.storage, self._housekeeping(parent), staff, readable, durability.each_epoch
+            self.app, epoch, plan, staff.storage, self._housekeeping(), staff, readable, durability.each_epoch
         )
 
         def update(node: Keyed) -> Updated:
@@ -218,11 +221,8 @@ class EpochRunner:
         )  # fmt: skip
         return Computed(manifest, kept, tuple(reports))
 
-    def _housekeeping(self, parent: Manifest | None) -> Housekeeping:
-        leftovers = None
-        if not self._tidied and parent is not None:
-            leftovers = Leftovers(parent.epoch, parent.blocks())
-        return Housekeeping(self._forget, self.staff.departed(), leftovers)
+    def _housekeeping(self) -> Housekeeping:
+        return Housekeeping(self._forget, self.staff.departed(), self._leftovers)
 
     def _captured(self) -> list[str]:
         """The steps whose rows a sink takes straight from a source, without a keyed step in between."""

@@ -1,33 +1,23 @@
 """Heat: how many rows each slice has had lately."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from springtide.ids import SliceId
-from springtide.metrics.report import OperatorReport
+from springtide.metrics.report import EpochReport
 from springtide.plan.moves import Heat
 
-FADING = 0.8
-"""What an epoch leaves of the heat before it."""
+LATELY = 20
+"""Epochs that are looked back on."""
 
 
-class Thermometer:
-    """A fading mean of the rows that reached each slice."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, SliceId], float] = {}
-
-    def observe(self, reports: Iterable[OperatorReport]) -> None:
-        """Take an epoch in."""
-        fresh: dict[tuple[str, SliceId], float] = defaultdict(float)
-        for report in reports:
-            for instance in report.instances:
-                for slice_id, rows in instance.slice_rows:
-                    fresh[report.step, SliceId(slice_id)] += rows
-        for key in self._rows.keys() | fresh.keys():
-            before = self._rows.get(key, fresh[key])
-            self._rows[key] = FADING * before + (1 - FADING) * fresh[key]
-
-    def read(self) -> Heat:
-        """The heat now; a slice that never had a row is not in it."""
-        return dict(self._rows)
+def heat(reports: Sequence[EpochReport]) -> Heat:
+    """Rows an epoch, on average, of each slice that had some lately."""
+    recent = reports[-LATELY:]
+    rows: dict[tuple[str, SliceId], float] = defaultdict(float)
+    for report in recent:
+        for operator in report.operators:
+            for instance in operator.instances:
+                for number, count in instance.slice_rows:
+                    rows[operator.step, SliceId(number)] += count / len(recent)
+    return dict(rows)

@@ -13,7 +13,7 @@ from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import CANCELLED, DONE, FAILED, MOVING, Migration
 from springtide.migration.step import Flip, Hold, Options, Stall, Supply
 from springtide.migration.strategies import STRATEGIES, check
-from springtide.plan.moves import Move, moves
+from springtide.plan.moves import Heat, Move, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
 
@@ -22,9 +22,15 @@ class Migrator:
     """One migration at a time."""
 
     def __init__(
-        self, roster: Roster, copied_since: Callable[[float], int], *, start_s: float, ready_s: float
+        self,
+        roster: Roster,
+        copied_since: Callable[[float], int],
+        heat: Callable[[], Heat] = dict,
+        *,
+        start_s: float,
+        ready_s: float,
     ) -> None:
-        self.roster, self.copied_since = roster, copied_since
+        self.roster, self.copied_since, self.heat = roster, copied_since, heat
         self.start_s, self.ready_s = start_s, ready_s
         self.current: Migration | None = None
         """The one under way, or else the last."""
@@ -162,7 +168,7 @@ class Migrator:
 
     def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:
         if options.hottest_first:
-            options = replace(options, heat=self.roster.thermometer.read())
+            options = replace(options, heat=self.heat())
         migration.begin(found, STRATEGIES[migration.strategy](found, options) if found else (Flip(()),))
 
     def _moves_to(self, ring: Ring) -> tuple[Move, ...]:

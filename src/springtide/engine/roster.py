@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from springtide.blocks.manifest import Manifest
 from springtide.engine.cluster import Cluster
-from springtide.engine.heat import Thermometer
 from springtide.engine.standby import Standbys
 from springtide.ids import SliceId, WorkerId
 from springtide.plan.plan import Plan
@@ -37,7 +36,6 @@ class Roster:
     """The plan under which it was committed; None before the first epoch of this driver."""
     leaving: set[WorkerId] = field(default_factory=set)
     """Workers that are let go once nothing is on them."""
-    thermometer: Thermometer = field(default_factory=Thermometer)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def staying(self) -> list[Worker]:

@@ -26,6 +26,7 @@ from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
+from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.progress import Progress
@@ -139,7 +140,10 @@ class Running:
         version = PlanVersion(1 if head is None else head.plan + 1)
         if config.workforce is not None:
             layouts = {step: logic.layout for step, logic in bound.logics.items()}
-            return Workforce(dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version)
+            return Workforce(
+                dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
+                lambda: heat(self.reports),
+            )  # fmt: skip
         plan = even_plan(
             tuple(bound.logics),
             slices=dataflow.slices,

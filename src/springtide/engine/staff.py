@@ -14,7 +14,6 @@ from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
-from springtide.metrics.report import OperatorReport
 from springtide.plan.plan import Plan
 
 
@@ -49,7 +48,7 @@ class Staff(Protocol):
         """Around every job of an epoch."""
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
     ) -> tuple[str, ...]:
         """An epoch is true; the blocks that workers can let go."""
 
@@ -105,7 +104,7 @@ class Alone:
         yield
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
     ) -> tuple[str, ...]:
         return ()
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import PlanVersion, SliceId, WorkerId
-from springtide.metrics.report import OperatorReport
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
+from springtide.plan.moves import Heat
 from springtide.plan.plan import Plan, assign
 from springtide.plan.ring import Ring
 from springtide.state.layout import Layout
@@ -65,6 +65,7 @@ class Workforce:
         storage: Storage,
         config: WorkforceConfig,
         version: PlanVersion,
+        heat: Callable[[], Heat] = dict,
     ) -> None:
         self.storage = storage
         self.cluster = Cluster(spark, config.zones)
@@ -74,7 +75,7 @@ class Workforce:
         )
         self.roster.hurry = self.checkpointer.hurry
         self.migrator = Migrator(
-            self.roster, self.checkpointer.copied_since, start_s=config.start_s, ready_s=config.ready_s
+            self.roster, self.checkpointer.copied_since, heat, start_s=config.start_s, ready_s=config.ready_s
         )
         self._context = spark.sparkContext
         tag = f"springtide-{app}"
@@ -184,11 +185,10 @@ class Workforce:
             self._context.removeJobTag(self.recovery.tag)
 
     def committed(
-        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept], reports: Sequence[OperatorReport]
+        self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
     ) -> tuple[str, ...]:
         roster = self.roster
         with roster.lock:
-            roster.thermometer.observe(reports)
             before = roster.served or roster.plan
             gone = roster.standbys.committed(manifest, parent, roster.plan, before, kept)
             roster.head, roster.served = manifest, roster.plan

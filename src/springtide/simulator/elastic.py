@@ -93,17 +93,13 @@ class Elastic:
 
     def sample(self) -> Sample:
         window, self._sampled = self._sampled, Window(self.env.now)
-        took_s = self.env.now - window.began_s
-        arrivals = self.books.arrivals.values()
-        return Sample(
-            at_s=self.env.now,
-            arriving=sum(a.due(self.env.now) - a.due(window.began_s) for a in arrivals) / took_s,
-            processed=sum(window.taken.values()) / took_s,
+        return window.sample(
+            self.env.now,
+            self.books.arrivals.values(),
+            self.cores,
             lag_rows=self.books.lag_rows(self.env.now),
             lag_s=round(self.lag_s, 3),
             workers=self.workers,
-            busy=round(window.all_useful_s / (took_s * self.cores), 4),
-            remote=round(window.remote_rows / window.crossing_rows, 4) if window.crossing_rows else 0.0,
         )
 
     def _work(self) -> Generator[simpy.Event, Any, None]:

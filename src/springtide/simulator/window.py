@@ -1,8 +1,13 @@
 """What is measured between two looks of the control loop, or two samples of the story."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
+from springtide.simulator.arrivals import Arrivals
 from springtide.simulator.placement import Floats
+from springtide.simulator.story import Sample
 
 
 class Window:
@@ -31,6 +36,18 @@ class Window:
     @property
     def all_useful_s(self) -> float:
         return float(sum(useful.sum() for useful in self.useful_s.values()))
+
+    def sample(self, now: float, arrivals: Iterable[Arrivals], cores: int, **at_the_end: Any) -> Sample:
+        """What it comes to by now; some figures are those of its end."""
+        took_s = now - self.began_s
+        return Sample(
+            at_s=now,
+            arriving=sum(a.due(now) - a.due(self.began_s) for a in arrivals) / took_s,
+            processed=sum(self.taken.values()) / took_s,
+            busy=round(self.all_useful_s / (took_s * cores), 4),
+            remote=round(self.remote_rows / self.crossing_rows, 4) if self.crossing_rows else 0.0,
+            **at_the_end,
+        )
 
 
 def _sum(before: Floats | None, more: Floats) -> Floats:

@@ -11,7 +11,7 @@ from springtide.blocks.local import LocalBlocks
 from springtide.ids import SliceId, WorkerId
 from springtide.state.layout import POSITION, Layout
 from springtide.state.logic import Moment
-from springtide.state.position import slice_of
+from springtide.state.position import slice_of, slice_starts
 from springtide.state.run import Run, SliceMask
 from springtide.state.update import Missed
 
@@ -91,8 +91,8 @@ class Opening:
     def census(self, tables: list[pa.Table]) -> tuple[tuple[int, int], ...]:
         """By slice: how many rows there are; slices without any are left out."""
         counts = np.zeros(self.slices, np.int64)
-        for rows in tables:
-            counts += np.bincount(slice_of(rows.column(POSITION).to_numpy(), self.slices), minlength=self.slices)
+        for rows in tables:  # They come in the order of their positions.
+            counts += np.diff(slice_starts(rows.column(POSITION).to_numpy(), self.slices))
         return tuple((int(number), int(counts[number])) for number in np.flatnonzero(counts))
 
     def _open(self, ref: BlockRef, needed: frozenset[SliceId]) -> list[Run]:
