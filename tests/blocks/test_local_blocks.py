@@ -11,21 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from blocks_kit import AFTER, BEFORE, S3Like, s3_store
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from springtide.blocks import local
 from springtide.blocks.block import (
-    OUTPUT,
     RUN,
     BlockRef,
-    block_name,
     checksum,
     decode,
-    encode,
-    epoch_of,
-    format_slices,
-    parse_slices,
 )  # fmt: skip
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import BlockCorrupt, StoreFailed
@@ -300,63 +292,3 @@ class TestPlantedPickles:
         Collector(ManifestLog(blocks.durable)).start(ManifestLog(blocks.durable).head())
         assert not evidence.exists()
         assert all(path.exists() for path in planted)
-
-
-class TestNamesAndReferences:
-    def test_the_name_tells_the_epoch_and_nothing_else_passes_for_a_block(self) -> None:
-        for epoch in (0, 7, 999_999_999, 10**9):
-            for kind in (RUN, OUTPUT):
-                assert epoch_of(block_name("word-counts_2", Epoch(epoch), InstanceId(12), kind)) == epoch
-        good = block_name("a", Epoch(1), InstanceId(0), RUN)
-        for bad in (
-            "",
-            "app.json",
-            good + "x",
-            good + "\n",
-            "x/" + good,
-            good.replace("run", "pickle"),
-            "." + good,
-            good[:-6],
-        ):
-            assert epoch_of(bad) is None
-
-    @given(numbers=st.frozensets(st.integers(0, 200)))
-    def test_slices_survive_as_text(self, numbers: frozenset[int]) -> None:
-        assert parse_slices(format_slices(numbers)) == numbers
-
-    def test_slices_are_short_and_readable(self) -> None:
-        assert format_slices([5, 0, 2, 1]) == "0-2,5"
-        assert format_slices(range(128)) == "0-127"
-        assert format_slices([]) == ""
-        assert parse_slices("") == frozenset()
-
-    @given(
-        rows=st.integers(0, 9), slices=st.sampled_from(["", "0-3", "1,5"]), partial=st.booleans(),
-        expires=st.one_of(st.none(), st.tuples(st.integers(-9, 9), st.integers(-9, 9))),
-    )  # fmt: skip
-    def test_a_reference_survives_as_json(
-        self, rows: int, slices: str, partial: bool, expires: tuple[int, int] | None
-    ) -> None:
-        ref = BlockRef("n", "counts", Epoch(3), rows, 10, 123, slices, expires, partial)
-        assert BlockRef.from_json(ref.to_json()) == ref
-
-    @settings(max_examples=60)
-    @given(st.frozensets(st.integers(0, 8), min_size=1), st.lists(st.frozensets(st.integers(0, 8)), max_size=4))
-    def test_a_block_that_loses_slices_knows_that_it_holds_more_than_it_counts_for(
-        self, first: frozenset[int], taken: list[frozenset[int]]
-    ) -> None:
-        """Rows of a slice that was taken away must not be read when the slice comes back."""
-        ref: BlockRef | None = BlockRef("n", "counts", Epoch(0), 1, 1, 0, format_slices(first))
-        left = first
-        for slices in taken:
-            if ref is None:
-                break
-            ref, left = ref.without(slices), left - slices  # type: ignore[arg-type]
-            if ref is not None:
-                assert parse_slices(ref.slices) == left
-                assert ref.partial == (left != first)
-        assert (ref is None) == (not left)
-
-    @pytest.mark.parametrize("table", [TABLE, TABLE.slice(1, 1), TABLE.slice(0, 0), pa.concat_tables([TABLE, TABLE])])
-    def test_any_table_survives_as_bytes(self, table: pa.Table) -> None:
-        assert decode(encode(table)) == table

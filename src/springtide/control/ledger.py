@@ -78,13 +78,14 @@ class Ledger:
             self._write(entry.number)
         self.next = max(self.next, entry.number + 1)
 
-    def update(self, number: int, phases: Mapping[str, float] | None = None, **learnt: Any) -> None:
-        """More is known of an entry."""
+    def update(self, number: int, phases: Mapping[str, float] | None = None, **learnt: Any) -> Entry:
+        """More is known of an entry; returns it with that."""
         record = self._records[number]
         entry = replace(record.entry, **learnt)
         self._records[number] = replace(record, entry=entry, phases=record.phases if phases is None else phases)
         self._past = [entry if old.number == number else old for old in self._past]
         self._write(number)
+        return entry
 
     def _write(self, number: int) -> None:
         first = number - number % CHUNK

@@ -101,16 +101,16 @@ class Loop:
             return False
         outcome = f"{migration.state}: {migration.message}" if migration.message else migration.state
         done = migration.state == DONE
-        self.ledger.update(
+        told = self.ledger.update(
             entry.number,
-            {phase: round(at - entry.at, 3) for phase, at in migration.phases.items() if phase != "deadline"},
+            {phase: round(at - entry.at, 3) for phase, at in migration.phases.items()},
             ended_at=migration.ended_at,
             pause_s=self.adapted.pause_of(migration) if done else None,
             outcome=outcome,
             helped=None if done else False,
         )
         self._changing = None
-        self._settling = next(e for e in self.ledger.past if e.number == entry.number) if done else None
+        self._settling = told if done else None
         return True
 
     def _learn(self, snapshot: Snapshot) -> None:

@@ -9,14 +9,14 @@ from springtide.blocks.manifest import Manifest
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
 
-Deposit = Callable[[Manifest, Set[str]], Manifest | None]
+Depositor = Callable[[Manifest, Set[str]], Manifest | None]
 """Makes a manifest durable, given the names of blocks that are; None if that could not be done now."""
 
 
 class Durability:
     """The last durable checkpoint; the next one is made beside the epochs."""
 
-    def __init__(self, log: DurableLog, every: int, deposit: Deposit, head: Manifest | None) -> None:
+    def __init__(self, log: DurableLog, every: int, deposit: Depositor, head: Manifest | None) -> None:
         """`head` is durable, as it is whenever a driver starts."""
         self.log, self.every, self._deposit = log, every, deposit
         self._base = head

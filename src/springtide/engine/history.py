@@ -5,7 +5,7 @@ from springtide.blocks.durable import DurableLog, Replay
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import Store
-from springtide.engine.durability import Deposit, Durability
+from springtide.engine.durability import Depositor, Durability
 from springtide.engine.sparklog import align, done, entries, feed
 from springtide.ids import Epoch
 
@@ -17,7 +17,7 @@ class History:
     epoch, or at the last durable checkpoint, from which Spark is fed the epochs since, one by one.
     """
 
-    def __init__(self, store: Store, every: int, deposit: Deposit) -> None:
+    def __init__(self, store: Store, every: int, deposit: Depositor) -> None:
         self.store = store
         self.log = ManifestLog(store)
         self._checkpoints = DurableLog(store)

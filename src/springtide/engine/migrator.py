@@ -186,14 +186,14 @@ class Migrator:
                     replicas[move.operator][move.slice] = (*there, move.target)
             roster.change(roster.owners(), replicas, keep_stalled=True)
             migration.entered = True
-            migration.phases["deadline"] = time.time() + self.ready_s
+            migration.deadline = time.time() + self.ready_s
         wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
         for move in step.moves:
             wanted.setdefault((move.operator, move.target), set()).add(move.slice)
         if all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items()):
             migration.bytes = self.copied_since(migration.began_at)
             return True
-        if time.time() > migration.phases["deadline"]:
+        if time.time() > migration.deadline:
             self._call_off(migration, f"the targets were not ready in {self.ready_s:.0f} s", FAILED)
         else:
             roster.hurry()

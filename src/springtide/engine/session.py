@@ -47,7 +47,8 @@ CLUSTER_SETTINGS = {
 }
 """For sessions with several workers; each can be overridden."""
 
-BOX_SLOTS = 2
+SLOTS = 2
+"""Of an executor: one for state, one for copies."""
 BOX_MEMORY_MB = 1024
 
 
@@ -58,14 +59,12 @@ BOX_SETTINGS = {
 """For a cluster in a box; each can be overridden."""
 
 
-EXECUTOR_SLOTS = 2
-"""One for state, one for copies."""
 FOR_EVER = "36500d"
 
 
 def box(workers: int) -> str:
     """The master of a cluster in a box: executors as processes of their own on this machine."""
-    return f"local-cluster[{workers},{BOX_SLOTS},{BOX_MEMORY_MB}]"
+    return f"local-cluster[{workers},{SLOTS},{BOX_MEMORY_MB}]"
 
 
 def manager_settings(master: str, workers: int) -> dict[str, str]:
@@ -75,7 +74,7 @@ def manager_settings(master: str, workers: int) -> dict[str, str]:
     dynamic allocation: so that is on, and tied down to leave every change of the number to us. The limit of
     `spark.cores.max` would hold for good, and keep the app from growing.
     """
-    settings = {"spark.executor.cores": str(EXECUTOR_SLOTS), "spark.executor.instances": str(workers)}
+    settings = {"spark.executor.cores": str(SLOTS), "spark.executor.instances": str(workers)}
     if master.startswith("spark://"):
         settings |= {
             "spark.dynamicAllocation.enabled": "true",

@@ -43,6 +43,8 @@ class Migration:
     ended_at: float | None = None
     phases: dict[str, float] = field(default_factory=dict)
     """When each state began, seconds since the Unix epoch."""
+    deadline: float = 0.0
+    """When its targets must be ready; then it is given up."""
 
     @property
     def under_way(self) -> bool:
