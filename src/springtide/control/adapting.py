@@ -30,8 +30,7 @@ class AdaptedRunning:
     def snapshot(self, window_s: float) -> Snapshot | None:
         workforce = self._running.workforce
         plan = workforce.plan
-        ring = [w for w in workforce.ring_order() if plan.worker(w) is not None]
-        workers = [worker for worker in map(plan.worker, ring) if worker is not None]
+        workers = [worker for worker in map(plan.worker, workforce.ring_order()) if worker is not None]
         shape = Shape(
             self._edges,
             tuple(Measured(w.id, w.slots, host=w.host) for w in workers),
