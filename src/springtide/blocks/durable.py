@@ -8,12 +8,13 @@ state is lost, the app goes back to it and repeats the epochs since, each from t
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
+from springtide.plan.shedding import Shedding
 
 DIRECTORY = "durable"
 REPLAY = "replay.json"
@@ -27,15 +28,20 @@ class Replay:
     """The last epoch that was true when the app went back; every sink has all epochs before it."""
     entries: Mapping[Epoch, str]
     """By epoch: Spark's log entry with its offsets."""
+    shedding: Mapping[Epoch, Shedding] = field(default_factory=dict)
+    """By epoch that was true: its shed rates, so that the same rows are shed again."""
 
     def encode(self) -> bytes:
         entries = {str(epoch): entry for epoch, entry in sorted(self.entries.items())}
-        return json.dumps({"committed": self.committed, "entries": entries}).encode()
+        shedding = {str(epoch): rates.to_json() for epoch, rates in sorted(self.shedding.items())}
+        return json.dumps({"committed": self.committed, "entries": entries, "shedding": shedding}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "Replay":
         fields = json.loads(data)
-        return cls(fields["committed"], {Epoch(int(e)): entry for e, entry in fields["entries"].items()})
+        entries = {Epoch(int(e)): entry for e, entry in fields["entries"].items()}
+        shedding = {Epoch(int(e)): Shedding.from_json(rates) for e, rates in fields.get("shedding", {}).items()}
+        return cls(fields["committed"], entries, shedding)
 
 
 class DurableLog:

@@ -9,8 +9,9 @@ from typing import Any
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
 from springtide.ids import Epoch, PlanVersion, SliceId
+from springtide.plan.shedding import NOTHING, Shedding
 
-FORMAT = 3
+FORMAT = 4
 
 
 class TornManifest(ValueError):
@@ -116,6 +117,8 @@ class Manifest:
     """Where the sources stood at the end of the epoch, as Spark logged it."""
     durable: bool = True
     """Its runs are in the durable store; else some may be on workers alone."""
+    shedding: Shedding = NOTHING
+    """What it shed."""
 
     def blocks(self) -> set[str]:
         """The names of all blocks it needs."""
@@ -149,6 +152,7 @@ class Manifest:
             "outputs": {step: [ref.to_json() for ref in refs] for step, refs in self.outputs.items()},
             "offsets": list(self.offsets),
             "durable": self.durable,
+            "shedding": self.shedding.to_json(),
         }
         return json.dumps(fields, sort_keys=True)
 
@@ -171,4 +175,5 @@ class Manifest:
             n: tuple(BlockRef.from_json(ref) for ref in refs) for n, refs in fields["outputs"].items()
         }
         fields["offsets"] = tuple(fields["offsets"])
+        fields["shedding"] = Shedding.from_json(fields.get("shedding", []))
         return cls(**fields)

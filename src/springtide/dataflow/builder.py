@@ -1,10 +1,12 @@
 """The app as it is being written."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from springtide.dataflow.errors import BadGraph
-from springtide.dataflow.graph import Graph, Node, Source
+from springtide.dataflow.graph import Graph, Node, Sink, Source
+from springtide.dataflow.restrictions import Restrictions
 from springtide.dataflow.sources import SourceSpec, as_source
 from springtide.dataflow.stream import Stream
 from springtide.ids import valid_name
@@ -35,6 +37,12 @@ class Dataflow:
         if node.name in self._nodes:
             raise BadGraph(node.name, "a name of its own", "a name that another step has already")
         self._nodes[node.name] = node
+
+    def restrict(self, sink: str, restrictions: Restrictions) -> None:
+        """Say what holds for a query."""
+        node = self._nodes[sink]
+        assert isinstance(node, Sink)
+        self._nodes[sink] = replace(node, restrictions=restrictions)
 
     def graph(self) -> Graph:
         """The dataflow as it stands, checked and frozen."""

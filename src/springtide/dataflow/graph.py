@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.operations import Operation
+from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sinks import SinkSpec
 from springtide.dataflow.sources import SourceSpec
 
@@ -64,6 +65,8 @@ class Sink:
     parents: tuple[str, ...]
     spec: SinkSpec
     mode: str = UPDATES
+    restrictions: Restrictions = NONE
+    """Of the query whose rows it takes."""
 
 
 Node = Source | Transform | MapBatches | Union | Keyed | Sink
@@ -106,6 +109,42 @@ class Graph:
     def of(self, *kinds: type) -> tuple[Any, ...]:
         """The steps of some kinds."""
         return tuple(node for node in self.nodes if isinstance(node, kinds))
+
+    def queries(self, name: str) -> tuple[Sink, ...]:
+        """The sinks that a step's rows reach, in whatever form."""
+        node = self[name]
+        if isinstance(node, Sink):
+            return (node,)
+        found = {sink.name: sink for consumer in self.consumers[name] for sink in self.queries(consumer)}
+        return tuple(found.values())
+
+    def restrictions(self, name: str) -> Restrictions:
+        """What holds for a step: the highest priority and the highest minimum accuracy of its queries."""
+        of = [sink.restrictions for sink in self.queries(name)]
+        return Restrictions(max(r.priority for r in of), max(r.minimum_accuracy for r in of))
+
+    @cached_property
+    def may_shed(self) -> bool:
+        """Whether some query can do with fewer rows."""
+        return any(sink.restrictions.may_shed for sink in self.of(Sink))
+
+    @cached_property
+    def captured(self) -> tuple[str, ...]:
+        """The steps whose rows a sink takes straight from a source, without a keyed step in between."""
+        return tuple(dict.fromkeys(s.parents[0] for s in self.of(Sink) if self.reads_sources(s.name)))
+
+    def producers(self, name: str) -> frozenset[str]:
+        """The sources and keyed steps whose rows a step hands on, changed by stateless steps alone."""
+        node = self[name]
+        if isinstance(node, Source | Keyed):
+            return frozenset([name])
+        return frozenset[str]().union(*(self.producers(parent) for parent in node.parents))
+
+    @cached_property
+    def feeders(self) -> dict[str, frozenset[str]]:
+        """By keyed or captured step: the sources and keyed steps that its rows come from."""
+        keyed = {node.name: self.producers(node.parents[0]) for node in self.of(Keyed)}
+        return keyed | {step: self.producers(step) for step in self.captured}
 
     def nearest_keyed(self, name: str) -> frozenset[str]:
         """The keyed steps whose output reaches a step without another one between."""

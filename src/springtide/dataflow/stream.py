@@ -10,6 +10,7 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
 from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction
+from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sinks import SinkSpec
 from springtide.ids import valid_name
 from springtide.state.aggregates import Aggregate
@@ -26,6 +27,9 @@ class Builder(Protocol):
 
     def add(self, node: Node) -> None:
         """Add a step; its name must be new."""
+
+    def restrict(self, sink: str, restrictions: Restrictions) -> None:
+        """Say what holds for a query."""
 
 
 class Stream:
@@ -68,8 +72,11 @@ class Stream:
             raise BadGraph(self.step, "key_by with different column names", repr(columns))
         return KeyedStream(self.builder, self.step, columns)
 
-    def sink(self, name: str, spec: SinkSpec, *, mode: str = UPDATES) -> None:
-        """Publish each epoch's rows; `mode="final"` publishes only rows of closed windows."""
+    def sink(self, name: str, spec: SinkSpec, *, mode: str = UPDATES) -> "Query":
+        """Publish each epoch's rows; `mode="final"` publishes only rows of closed windows.
+
+        What is returned can be told what the query is worth, for the time when there is more load than machine.
+        """
         if mode not in (UPDATES, FINAL_ONLY):
             raise BadGraph(name, f"mode {UPDATES!r} or {FINAL_ONLY!r}", repr(mode))
         if mode == FINAL_ONLY and not self._has_final:
@@ -80,6 +87,28 @@ class Stream:
         if not callable(getattr(spec, "publish", None)):
             raise BadGraph(name, "a sink from springtide.sinks", repr(spec))
         self.builder.add(Sink(name, (self.step,), spec, mode))
+        return Query(self.builder, name)
+
+
+class Query:
+    """What flows into one sink, and what its owner accepts of it under overload."""
+
+    def __init__(self, builder: Builder, name: str, restrictions: Restrictions = NONE) -> None:
+        self.builder = builder
+        self.name = name
+        self._restrictions = restrictions
+
+    def with_minimum_accuracy(self, accuracy: float) -> "Query":
+        """Under overload, rows may be shed as long as this share of the sources' rows is processed, 0 to 1."""
+        return self._restricted(self._restrictions.with_minimum_accuracy(self.name, accuracy))
+
+    def with_priority(self, priority: int) -> "Query":
+        """Queries of lower priority give way before this one; 0 unless said."""
+        return self._restricted(self._restrictions.with_priority(self.name, priority))
+
+    def _restricted(self, restrictions: Restrictions) -> "Query":
+        self.builder.restrict(self.name, restrictions)
+        return Query(self.builder, self.name, restrictions)
 
 
 class KeyedStream:

@@ -13,6 +13,7 @@ from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState, TornManifest
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
+from springtide.engine.accounts import accounts, shed_for
 from springtide.engine.bound import BoundGraph
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
@@ -29,8 +30,9 @@ from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
-from springtide.metrics.report import EpochReport, OperatorReport, Phases
+from springtide.metrics.report import EpochReport, OperatorReport, Phases, QueryReport
 from springtide.plan.plan import Plan
+from springtide.plan.shedding import NOTHING
 from springtide.state.window import FINAL
 
 FEW_ROWS = 20_000
@@ -49,6 +51,7 @@ class Computed:
     kept: Mapping[str, Kept] = field(default_factory=dict)
     """By keyed step: what workers that stand by have kept of it."""
     reports: tuple[OperatorReport, ...] = ()
+    queries: tuple[QueryReport, ...] = ()
     retries: int = 0
     replayed: bool = False
 
@@ -73,6 +76,8 @@ class EpochRunner:
         self.collector = Collector(history.log)
         self.garbage = self.collector.start(history.head)
         self.failure: BaseException | None = None
+        self.shedding = NOTHING
+        """The shed rates of epochs to come."""
         self._turn = threading.Lock()
         self.refused = False
         """An epoch came after the stop: Spark then ends the query with that error, which is none."""
@@ -129,7 +134,8 @@ class EpochRunner:
             if not self._prepared:
                 prepare_epoch_session(batch.sparkSession)
                 self._prepared = True
-            frames = EpochFrames(self.bound, self.inputs, batch, self.staff)
+            rates = self.history.shedding(epoch) or self.shedding
+            frames = EpochFrames(self.bound, self.inputs, batch, self.staff, epoch, rates)
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
@@ -212,22 +218,21 @@ class EpochRunner:
                 kept[node.name] = updated.kept
                 self._rows_in[node.name] = updated.report.rows_in
                 reports.append(updated.report)
-        for step in self._captured():
+        for step in self.bound.graph.captured:
             frames.outputs[step], report = run_capture(step, frames, setting)
             reports.append(report)
         manifest = Manifest(
             self.app, epoch, "" if parent is None else parent.id, plan.version, self.generation,
             operators, dict(frames.outputs), offsets(self.history.store, epoch), durability.each_epoch,
+            frames.shedding,
         )  # fmt: skip
-        return Computed(manifest, kept, tuple(reports))
+        tallies = frames.tallies()
+        reports = [replace(r, shed_rows=shed_for(self.bound.graph, r.step, frames.shedding, tallies)) for r in reports]
+        queries = accounts(self.bound.graph, frames.shedding, tallies)
+        return Computed(manifest, kept, tuple(reports), queries)
 
     def _housekeeping(self) -> Housekeeping:
         return Housekeeping(self._forget, self.staff.departed(), self._leftovers)
-
-    def _captured(self) -> list[str]:
-        """The steps whose rows a sink takes straight from a source, without a keyed step in between."""
-        graph = self.bound.graph
-        return list(dict.fromkeys(s.parents[0] for s in graph.of(Sink) if graph.reads_sources(s.name)))
 
     def _publish(self, frames: EpochFrames, manifest: Manifest) -> None:
         for sink in self.bound.graph.of(Sink):
@@ -275,6 +280,7 @@ class EpochRunner:
             reports,
             done.retries,
             seen.sources,
+            done.queries,
         )
 
     def _feeds_a_sink(self, step: str) -> bool:

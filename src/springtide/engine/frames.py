@@ -1,6 +1,8 @@
 """The DataFrames of one epoch: each step's rows, built once, from sources or from committed blocks."""
 
 import threading
+from collections import Counter
+from collections.abc import Iterator
 from types import TracebackType
 
 import pyarrow as pa
@@ -12,26 +14,46 @@ from springtide.dataflow.graph import Keyed, Source
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
+from springtide.engine.shedder import Tally, shed, tally, with_lots
 from springtide.engine.spark_internals import observed, spark_schema
 from springtide.engine.staff import Staff
 from springtide.engine.worker.rows import ReadBlocks
-from springtide.ids import WorkerId
+from springtide.ids import Epoch, WorkerId
+from springtide.plan.shedding import Shedding
+
+Form = tuple[str, tuple[tuple[str, float], ...]]
+"""A step, and the shares of its producers' rows that it is made of."""
 
 
 class EpochFrames:
-    """Builds DataFrames on demand; rows that several steps read are kept until the epoch ends."""
+    """Builds DataFrames on demand; rows that several steps read are kept until the epoch ends.
 
-    def __init__(self, bound: BoundGraph, inputs: Inputs, batch: DataFrame, staff: Staff) -> None:
+    A step may be there in several forms: with the rows that this consumer gets, and with those that another gets.
+    """
+
+    def __init__(
+        self,
+        bound: BoundGraph,
+        inputs: Inputs,
+        batch: DataFrame,
+        staff: Staff,
+        epoch: Epoch,
+        shedding: Shedding,
+    ) -> None:
         self.bound = bound
         self.staff = staff
+        self.epoch, self.shedding = epoch, shedding
         self.outputs: dict[str, tuple[BlockRef, ...]] = {}
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
         self._kept: list[DataFrame] = []
         self._observed: list[Observation] = []
         self._lock = threading.RLock()
-        self._frames: dict[str, DataFrame] = {}
-        root = self._keep(batch) if inputs.several else batch
+        self._frames: dict[Form, DataFrame] = {}
+        self._uses = Counter(self._forms())
+        self._tallied: dict[str, Tally] = {}
+        counted = bound.graph.may_shed
+        root = self._keep(batch) if counted or inputs.several else batch
         self._sources = inputs.split(root)
 
     def __enter__(self) -> "EpochFrames":
@@ -49,17 +71,40 @@ class EpochFrames:
             self.outputs.clear()
             self._frames.clear()
             self._observed.clear()
+            self._tallied.clear()
 
-    def input_of(self, step: str) -> DataFrame:
-        """The rows that flow into a step."""
-        return self.rows_of(self.bound.graph[step].parents[0])
+    def input_of(self, consumer: str) -> DataFrame:
+        """The rows that flow into a keyed step, or that sinks take from a stateless one, after shedding."""
+        node = self.bound.graph[consumer]
+        return self._rows(node.parents[0] if isinstance(node, Keyed) else consumer, consumer)
 
-    def rows_of(self, step: str) -> DataFrame:
-        """The rows that flow out of a step."""
+    def _rows(self, step: str, consumer: str) -> DataFrame:
+        form = self._form(step, consumer)
         with self._lock:
-            if step not in self._frames:
-                self._frames[step] = self._build(step)
-            return self._frames[step]
+            if form not in self._frames:
+                self._frames[form] = self._build(form, consumer)
+            return self._frames[form]
+
+    def _form(self, step: str, consumer: str) -> "Form":
+        shares = ((p, self.shedding.share(p, consumer)) for p in self.bound.graph.producers(step))
+        return step, tuple(sorted(shares))
+
+    def _forms(self) -> Iterator["Form"]:
+        """Each form of a step once for every other form that is made of it."""
+        graph, made = self.bound.graph, set[tuple[Form, Form]]()
+        for consumer in graph.feeders:
+            if not isinstance(graph[consumer], Keyed):
+                yield self._form(consumer, consumer)
+            ahead = [consumer]
+            while ahead:
+                step = ahead.pop()
+                into: Form = (step, ()) if isinstance(graph[step], Keyed) else self._form(step, consumer)
+                for parent in graph[step].parents:
+                    form = self._form(parent, consumer)
+                    if (into, form) not in made:
+                        made.add((into, form))
+                        yield form
+                        ahead += [] if isinstance(graph[parent], Source | Keyed) else [parent]
 
     def committed(self, step: str) -> DataFrame:
         """The rows of a step, built from committed blocks only.
@@ -73,25 +118,55 @@ class EpochFrames:
 
     def dead_letters(self) -> int:
         """Malformed records seen while the epoch was computed."""
+        if self._tallied:
+            return sum(tally.dead_letters for tally in self._tallied.values())
         return sum(observed(o, "malformed") for o in self._observed)
 
-    def _build(self, step: str) -> DataFrame:
+    def tallies(self) -> dict[str, Tally]:
+        """By producer: what it offered, and what its consumers got. Sources are counted always, keyed steps that shed.
+
+        Nothing if no query of the app can do with less.
+        """
+        graph = self.bound.graph
+        if graph.may_shed and not self._tallied:
+            shares: dict[str, set[float]] = {}
+            for consumer, producers in graph.feeders.items():
+                for producer in producers:
+                    shares.setdefault(producer, set()).add(self.shedding.share(producer, consumer))
+            counted = {p for p, some in shares.items() if isinstance(graph[p], Source) or min(some) < 1}
+            self._tallied = tally(
+                {p: self._produced(p) for p in counted}, {p: sorted(shares[p]) for p in counted}
+            )
+        return self._tallied
+
+    def _produced(self, producer: str) -> DataFrame:
+        """A producer's rows, with their lots."""
+        node = self.bound.graph[producer]
+        rows = self._sources[producer] if isinstance(node, Source) else self._from_blocks(producer)
+        return with_lots(rows, node, self.epoch)
+
+    def _build(self, form: "Form", consumer: str) -> DataFrame:
+        step, shares = form
         node = self.bound.graph[step]
-        if isinstance(node, Source):
-            frame = self._without_corrupt(self._sources[step])
-        elif isinstance(node, Keyed):
-            return self._from_blocks(step)
+        if isinstance(node, Source | Keyed):
+            share = shares[0][1]
+            rows = self._produced(step) if share < 1 else None
+            if isinstance(node, Keyed):
+                return self._from_blocks(step) if rows is None else shed(rows, share)
+            frame = self._without_corrupt(self._sources[step] if rows is None else shed(rows, share))
         else:
-            frame = build(node, [self.rows_of(parent) for parent in node.parents])
-        shared = len(self.bound.graph.consumers[step]) > 1 and (
-            isinstance(node, Source) or self.bound.graph.reads_sources(step)
-        )
-        return self._keep(frame) if shared else frame
+            frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
+        graph = self.bound.graph
+        # Rows of an app that may shed are kept as they come from its sources.
+        fresh = not graph.may_shed if isinstance(node, Source) else graph.reads_sources(step)
+        return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
     def _without_corrupt(self, frame: DataFrame) -> DataFrame:
         """Rows that fit the schema; the others are counted."""
         if CORRUPT not in frame.columns:
             return frame
+        if self.bound.graph.may_shed:
+            return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
         observation = Observation()
         self._observed.append(observation)
         counted = frame.observe(observation, F.count(F.col(CORRUPT)).alias("malformed"))
@@ -110,5 +185,3 @@ class EpochFrames:
         kept = frame.persist()
         self._kept.append(kept)
         return kept
-
-

@@ -8,6 +8,7 @@ from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
 from springtide.engine.sparklog import align, done, entries, feed
 from springtide.ids import Epoch
+from springtide.plan.shedding import Shedding
 
 
 class History:
@@ -47,6 +48,10 @@ class History:
         """Whether this epoch was true once before."""
         return self.replay is not None and epoch <= self.replay.committed
 
+    def shedding(self, epoch: Epoch) -> Shedding | None:
+        """The shed rates that an epoch must have, because it was true with them before."""
+        return None if self.replay is None else self.replay.shedding.get(epoch)
+
     def go_back(self) -> set[str]:
         """Go back to the last durable checkpoint; the blocks that were needed since."""
         self.durability.wait()
@@ -82,10 +87,16 @@ class History:
             committed = max(committed, self.replay.committed)
             logged = {**logged, **{e: entry for e, entry in self.replay.entries.items() if e > after}}
         _check_whole(sorted(logged), after, committed)
-        self.replay = Replay(committed, logged)
+        self.replay = Replay(committed, logged, self._shed_since(after))
         self._checkpoints.note(self.replay)
         faults.fire("replay.noted")
         self.head = self._checkpoints.go_back(self.log)
+
+    def _shed_since(self, after: int) -> dict[Epoch, Shedding]:
+        """The shed rates of epochs after one."""
+        known = {} if self.replay is None else {e: s for e, s in self.replay.shedding.items() if e > after}
+        there = [epoch for epoch in self.log.epochs() if epoch > after]
+        return known | {epoch: self.log.read(epoch).shedding for epoch in there}
 
 
 def _check_whole(logged: list[Epoch], after: int, committed: int) -> None:

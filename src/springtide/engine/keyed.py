@@ -152,7 +152,7 @@ def run_capture(
     """Store the rows of a stateless step, so that its sinks can publish them after the commit."""
     start = time.perf_counter()
     capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
-    records = _collect(setting.staff.spread(frames.rows_of(step)).mapInArrow(capture, RECORD), step, setting)
+    records = _collect(setting.staff.spread(frames.input_of(step)).mapInArrow(capture, RECORD), step, setting)
     rows = sum(r.stats.rows_in for r in records)
     report = OperatorReport(
         step, rows, rows, job_s=time.perf_counter() - start, instances=tuple(r.report for r in records)

@@ -21,7 +21,9 @@ from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
+from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
+from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
 from springtide.engine.depositing import Depositing
@@ -44,6 +46,7 @@ from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import even_plan
+from springtide.plan.shedding import Shedding
 
 EMBEDDED = WorkerId("driver")
 POLL_S = 0.2
@@ -93,7 +96,7 @@ class Running:
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
-        dataflow.graph()  # A graph that does not hold together is refused before Spark starts.
+        self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
         self._spark = spark or make_session(dataflow.name, config.session)
         try:
             self._conductor = self._start(dataflow, store)
@@ -103,7 +106,7 @@ class Running:
         self._started = time.monotonic()
 
     def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
-        graph, spark, config = dataflow.graph(), self._spark, self.config
+        graph, spark, config = self.graph, self._spark, self.config
         _check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
@@ -180,6 +183,14 @@ class Running:
         """Move some slices of a keyed step to a worker while the app runs; returns at once."""
         return self.workforce.move(operator, frozenset(map(SliceId, slices)), WorkerId(to), strategy, options)
 
+    def shed(self, accuracies: Mapping[str, float]) -> Shedding:
+        """From the next epoch on, process these shares of the sources' rows for queries, and all for the others."""
+        for query, accuracy in accuracies.items():
+            _check_accuracy(self.graph, query, accuracy)
+        rates = shedding(self.graph, accuracies)
+        self._conductor.runner.shedding = rates
+        return rates
+
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)
         self.reports.append(report)
@@ -251,6 +262,17 @@ def _check_interval(config: RunConfig, spark: SparkSession) -> None:
         raise Refused(
             f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
+        )
+
+
+def _check_accuracy(graph: Graph, query: str, accuracy: float) -> None:
+    found = {sink.name: sink.restrictions for sink in graph.of(Sink)}
+    if query not in found:
+        raise Refused(f"expected a query among {', '.join(found)}, got {query!r}: a query goes by the name of its sink")
+    if not found[query].minimum_accuracy <= accuracy <= 1:
+        raise Refused(
+            f"query {query!r}: expected an accuracy from its minimum of {found[query].minimum_accuracy:g} to 1, "
+            f"got {accuracy!r}"
         )
 
 

@@ -109,6 +109,8 @@ class OperatorReport:
     """What came from keyed steps before it."""
     hot_keys: tuple[HotKey, ...] = ()
     """The hottest first; none if no key stands out."""
+    shed_rows: int = 0
+    """Rows of sources and keyed steps before it that it was spared."""
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "OperatorReport":
@@ -116,6 +118,21 @@ class OperatorReport:
         traffic = tuple(Sent(**sent) for sent in fields.get("traffic", ()))
         hot_keys = tuple(HotKey(**hot) for hot in fields.get("hot_keys", ()))
         return cls(**{**fields, "instances": instances, "traffic": traffic, "hot_keys": hot_keys})
+
+
+@dataclass(frozen=True)
+class QueryReport:
+    """One query in one epoch, in rows of its sources: `offered` is the sum of the three others."""
+
+    query: str
+    offered: int
+    processed: int
+    shed: int
+    dead_letters: int
+    accuracy: float = 1.0
+    """The share of good rows that was processed; shedding between keyed steps counts too."""
+    priority: int = 0
+    minimum_accuracy: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -157,6 +174,8 @@ class EpochReport:
     retries: int = 0
     """How often it was planned and run anew because a worker was lost or lacked its state."""
     sources: tuple[SourceReport, ...] = ()
+    queries: tuple[QueryReport, ...] = ()
+    """None if no query of the app can do with less than everything."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -167,4 +186,5 @@ class EpochReport:
         fields["phases"] = Phases(**fields["phases"])
         fields["operators"] = tuple(OperatorReport.from_json(operator) for operator in fields["operators"])
         fields["sources"] = tuple(SourceReport(**source) for source in fields.get("sources", ()))
+        fields["queries"] = tuple(QueryReport(**query) for query in fields.get("queries", ()))
         return cls(**fields)

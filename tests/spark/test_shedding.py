@@ -1,0 +1,140 @@
+"""Shedding through Spark: who gets which rows, and that every row is accounted for."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from spark_kit import Row, bag, parquet_epochs
+
+from springtide import App, agg, sinks
+from springtide.dataflow.sinks import Memory
+from springtide.metrics.report import EpochReport, QueryReport
+from springtide.migration.errors import Refused
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string())])
+EPOCHS, EPOCH_ROWS = 4, 500
+
+
+def rows(first: int, same: bool = False) -> list[list[Row]]:
+    """Epochs of rows; with `same`, all alike but for their place."""
+    return [
+        [{"id": 0 if same else first + e * EPOCH_ROWS + n, "k": "abcdefgh"[n % 8]} for n in range(EPOCH_ROWS)]
+        for e in range(EPOCHS)
+    ]
+
+
+class Bench:
+    """Two sources in a union; rows as they are, counts by key, and all rows of one source."""
+
+    def __init__(self, tmp_path: Path, *, same: bool = False) -> None:
+        self.app = App("shedding")
+        self.raw, self.counts, self.all, self.later = Memory(), Memory(), Memory(), Memory()
+        self.given = {"left": rows(0, same), "right": rows(1_000_000, same)}
+        left, right = (
+            self.app.source(name, parquet_epochs(tmp_path / name, given, SCHEMA, "id BIGINT, k STRING"))
+            for name, given in self.given.items()
+        )
+        both = left.union("both", right)
+        both.sink("raw", self.raw).with_minimum_accuracy(0.1)
+        counted = both.key_by("k").aggregate("count", n=agg.count())
+        counted.sink("counts", self.counts).with_minimum_accuracy(0.2).with_priority(2)
+        counted.key_by("k").aggregate("again", n=agg.count()).sink("later", self.later).with_minimum_accuracy(0.0)
+        left.filter("some", "id >= 0").sink("all", self.all)
+
+    def run(self, spark: "SparkSession", checkpoint: Path, accuracies: Mapping[str, float]) -> list[EpochReport]:
+        running = self.app.start(spark, checkpoint=str(checkpoint), until="available", instances=2)
+        running.shed(accuracies)
+        return running.wait()
+
+
+def account(report: EpochReport, query: str) -> QueryReport:
+    return next(q for q in report.queries if q.query == query)
+
+
+def exact(report: EpochReport) -> bool:
+    return all(q.offered == q.processed + q.shed + q.dead_letters for q in report.queries)
+
+
+def shed_epochs(reports: list[EpochReport]) -> list[EpochReport]:
+    return [r for r in reports if account(r, "raw").shed]
+
+
+def test_each_query_gets_its_share_and_nothing_is_unaccounted_for(spark: "SparkSession", tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    reports = bench.run(spark, tmp_path / "cp", {"raw": 0.3, "counts": 0.6, "later": 0.3})
+    assert len(reports) == EPOCHS
+    assert all(map(exact, reports))
+    assert len(shed_epochs(reports)) >= EPOCHS - 1
+    counted: Counter[str] = Counter()
+    for report in reports:
+        raw = bench.raw.epochs[report.epoch].to_pylist()
+        offered = [row for given in bench.given.values() for row in given[report.epoch]]
+        assert account(report, "raw").offered == len(offered) == 2 * EPOCH_ROWS
+        assert account(report, "raw").processed == len(raw)
+        assert not bag(raw) - bag(offered), "what is kept was offered, and no more often"
+        assert bag(bench.all.epochs[report.epoch].to_pylist()) == bag(bench.given["left"][report.epoch])
+        assert (account(report, "all").shed, account(report, "all").accuracy) == (0, 1.0)
+        counted.update({row["k"]: 0 for row in offered})
+    for report in shed_epochs(reports):
+        raw, counts = account(report, "raw"), account(report, "counts")
+        # 1 000 rows: four standard deviations are 0.06.
+        assert (raw.accuracy, counts.accuracy) == (pytest.approx(0.3, abs=0.06), pytest.approx(0.6, abs=0.06))
+        kept = [row["id"] for row in bench.raw.epochs[report.epoch].to_pylist()]
+        lefts = sum(1 for number in kept if number < 1_000_000)
+        assert lefts / EPOCH_ROWS == pytest.approx(0.3, abs=0.09), "both sources of a union give the same share"
+        later = account(report, "later")
+        assert later.processed == counts.processed, "it is told of the rows that the step before it got"
+        assert later.accuracy <= counts.accuracy
+    last: dict[str, int] = {}
+    for epoch in sorted(bench.counts.epochs):
+        last |= {row["k"]: row["n"] for row in bench.counts.epochs[epoch].to_pylist()}
+    assert sum(last.values()) == sum(account(report, "counts").processed for report in reports)
+
+
+def test_equal_rows_do_not_share_one_fate(spark: "SparkSession", tmp_path: Path) -> None:
+    bench = Bench(tmp_path, same=True)
+    for report in shed_epochs(bench.run(spark, tmp_path / "cp", {"raw": 0.5})):
+        kept = Counter(row["k"] for row in bench.raw.epochs[report.epoch].to_pylist())
+        assert len(kept) == 8
+        assert account(report, "raw").accuracy == pytest.approx(0.5, abs=0.07)
+
+
+def test_what_one_query_keeps_one_that_keeps_more_keeps_too(spark: "SparkSession", tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    reports = bench.run(spark, tmp_path / "cp", {"raw": 0.4, "counts": 0.7})
+    counted: Counter[str] = Counter()
+    for report in reports:
+        before = Counter(counted)
+        for row in bench.counts.epochs[report.epoch].to_pylist():
+            counted[row["k"]] = row["n"]
+        raw = Counter(row["k"] for row in bench.raw.epochs[report.epoch].to_pylist())
+        assert not raw - (counted - before)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"raw": 0.05}, "from its minimum of 0.1 to 1, got 0.05"),
+        ({"all": 0.9}, "from its minimum of 1 to 1, got 0.9"),
+        ({"raw": 1.5}, "got 1.5"),
+        ({"nobody": 0.5}, "expected a query among raw, counts, later, all, got 'nobody'"),
+    ],
+)
+def test_no_query_is_shed_below_its_minimum(
+    spark: "SparkSession", tmp_path: Path, wanted: dict[str, Any], told: str
+) -> None:
+    bench = Bench(tmp_path)
+    running = bench.app.start(spark, checkpoint=str(tmp_path / "cp"))
+    try:
+        with pytest.raises(Refused) as refused:
+            running.shed(wanted)
+    finally:
+        running.stop()
+    assert told in str(refused.value)
