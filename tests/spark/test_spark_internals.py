@@ -11,6 +11,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 from spark_hash import hash_long, signed
+from waiting import wait_until
 
 from springtide import App, sinks, sources
 from springtide.blocks.store import LocalStore
@@ -155,3 +156,19 @@ def test_executors_are_told_by_id_and_host(spark: "SparkSession") -> None:
     """Embedded Spark has none; tests of clusters look at real ones."""
     executors = Executors(spark)
     assert (executors.ids(), executors.all()) == (frozenset(), {})
+
+
+def test_the_read_limit_of_a_running_query_can_be_changed(spark: "SparkSession", tmp_path: Path) -> None:
+    app = App("admission")
+    rows = app.source("rows", sources.generator(2000))
+    rows.sink("out", sinks.noop())
+    seen: list[int] = []
+    running = app.start(spark, checkpoint=str(tmp_path), on_epoch=lambda report: seen.append(report.rows_in))
+    try:
+        wait_until("a full epoch", lambda: any(taken > 40 for taken in seen), 30)
+        running.admit({"rows": 40})
+        wait_until("limited epochs", lambda: seen[-3:] == [40] * 3, 30)
+        running.admit({"rows": 1_000_000})
+        wait_until("epochs that take what waits", lambda: seen[-1] > 40, 30)
+    finally:
+        running.stop()

@@ -153,10 +153,11 @@ def run_capture(
     start = time.perf_counter()
     capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
     records = _collect(setting.staff.spread(frames.input_of(step)).mapInArrow(capture, RECORD), step, setting)
-    rows = sum(r.stats.rows_in for r in records)
+    stats = sum((r.stats for r in records), MapStats())
     report = OperatorReport(
-        step, rows, rows, job_s=time.perf_counter() - start, instances=tuple(r.report for r in records)
-    )
+        step, stats.rows_in, stats.rows_in, map_busy_s=stats.busy_s, job_s=time.perf_counter() - start,
+        instances=tuple(r.report for r in records),
+    )  # fmt: skip
     return tuple(r.output for r in records if r.output is not None), report
 
 

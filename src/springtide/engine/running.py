@@ -23,7 +23,7 @@ from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
-from springtide.dataflow.graph import Graph, Sink
+from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
 from springtide.engine.depositing import Depositing
@@ -34,6 +34,7 @@ from springtide.engine.inputs import Inputs
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session, retaining
+from springtide.engine.spark_internals import admit
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.until import Until
@@ -45,7 +46,7 @@ from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
-from springtide.plan.plan import even_plan
+from springtide.plan.plan import Plan, even_plan
 from springtide.plan.shedding import Shedding
 
 EMBEDDED = WorkerId("driver")
@@ -190,6 +191,17 @@ class Running:
         rates = shedding(self.graph, accuracies)
         self._conductor.runner.shedding = rates
         return rates
+
+    def admit(self, rows: Mapping[str, int]) -> None:
+        """From the next epoch on, take at most so many rows from sources in an epoch; the rest waits."""
+        admit(self._spark, self.query, [rows.get(source.name) for source in self.graph.of(Source)])
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force."""
+        if self._staff is None:
+            raise Refused("expected a running app, got one that has ended")
+        return self._staff.plan
 
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)

@@ -4,6 +4,7 @@ A Spark release may change any of these without notice; `tests/spark/test_spark_
 """
 
 import atexit
+import json
 import shutil
 import tempfile
 import uuid
@@ -17,6 +18,7 @@ import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 
@@ -164,6 +166,26 @@ class Executors:
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:
+    """From its next epoch on, a running query takes at most so many rows from each of its sources, in their order.
+
+    None leaves a source as it is. Spark looks at these limits before every epoch, and has no setting for them.
+    """
+    jvm: Any = spark._jvm
+    execution: Any = query._jsq.streamingQuery()
+    limits, sources = execution.uniqueSources(), execution.sources()
+    for index, most in enumerate(rows):
+        if most is not None and index < sources.size():
+            source = sources.apply(index)
+            if ".python." in source.getClass().getName():  # Sources written in Python have limits of their own kind.
+                kind = jvm.org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourceReadLimit
+                limit = kind(json.dumps({"max_rows": most, "_type": "ReadMaxRows"}))
+            else:
+                limit = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.maxRows(most)
+            limits = limits.updated(source, limit)
+    getattr(execution, "uniqueSources_$eq")(limits)
 
 
 def executor_files(spark: SparkSession) -> Path:

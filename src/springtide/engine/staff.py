@@ -23,6 +23,10 @@ class Staff(Protocol):
     storage: Storage
 
     @property
+    def plan(self) -> Plan:
+        """The plan in force."""
+
+    @property
     def durable(self) -> bool:
         """State that is not on its worker may be read from the durable store."""
 
@@ -77,7 +81,11 @@ class Alone:
     durable = True
 
     def __init__(self, plan: Plan, storage: Storage) -> None:
-        self.plan, self.storage = plan, storage
+        self._plan, self.storage = plan, storage
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
 
     def boundary(self, head: Manifest | None) -> Plan:
         return self.plan

@@ -10,7 +10,8 @@ from springtide import faults
 from springtide.blocks.block import OUTPUT, BlockRef
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.worker.task import Storage, naming, partition, resident_bytes, table_of
+from springtide.engine.worker.prepare import FIRST_ROWS_S
+from springtide.engine.worker.task import Storage, here, naming, partition, resident_bytes, table_of
 from springtide.ids import Epoch, InstanceId
 from springtide.metrics.report import InstanceReport
 
@@ -36,9 +37,11 @@ class Capture:
         faults.fire("block.written", self.epoch)
         report = InstanceReport(
             instance, rows.num_rows, rows.num_rows, watch["idle"], serialise_s=watch["serialise"],
-            cpu_s=time.process_time() - cpu, resident_bytes=resident_bytes(),
+            cpu_s=time.process_time() - cpu, resident_bytes=resident_bytes(), worker=here(),
         )  # fmt: skip
-        record = CommitRecord(instance, output=output, stats=MapStats(rows.num_rows), report=report)
+        # Waiting for rows is reading them, and the stateless steps that make them: work of this step.
+        stats = MapStats(rows.num_rows, busy_s=max(0.0, watch["idle"] - FIRST_ROWS_S))
+        record = CommitRecord(instance, output=output, stats=stats, report=report)
         yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
 
 

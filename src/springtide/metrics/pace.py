@@ -1,0 +1,42 @@
+"""How long an epoch takes for the work in it: a part that is always there, and one that grows with its rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from springtide.metrics.report import EpochReport
+
+DOUBT = 0.25
+"""How much the expectation that all cores work at once weighs: as much as epochs that vary by so many seconds."""
+
+
+@dataclass(frozen=True)
+class EpochPace:
+    """An epoch with so much useful time in all its instances takes `fixed_s + useful_s / cores`."""
+
+    fixed_s: float
+    """Planning, committing, starting tasks."""
+    cores: float
+    """How many cores work at once, on average, while there are rows to work on."""
+
+    def room(self, epoch_s: float) -> float:
+        """The cores that are of use if epochs take so long, one after the other."""
+        return self.cores * max(0.0, epoch_s - self.fixed_s) / epoch_s
+
+
+def useful_s(report: EpochReport) -> float:
+    """The time that an epoch's instances spent on its rows, reading and stateless steps included."""
+    return sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for o in report.operators)
+
+
+def pace(reports: Sequence[EpochReport], cores: float) -> EpochPace:
+    """The line through the lengths of epochs; where they are all alike, the one that `cores` expects."""
+    times = [(useful_s(report), report.phases.total_s) for report in reports]
+    count = len(times)
+    mean_useful = sum(useful for useful, _ in times) / count
+    mean_total = sum(total for _, total in times) / count
+    spread = sum((useful - mean_useful) ** 2 for useful, _ in times)
+    along = sum((useful - mean_useful) * (total - mean_total) for useful, total in times)
+    slope = (along + DOUBT / cores) / (spread + DOUBT)
+    # More than all cores can't work, and an epoch takes no less than its work.
+    slope = min(max(slope, 1 / cores), max(mean_total / mean_useful, 1 / cores) if mean_useful > 0 else 1 / cores)
+    return EpochPace(max(0.0, mean_total - slope * mean_useful), 1 / slope)
