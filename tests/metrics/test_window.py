@@ -79,14 +79,14 @@ def test_stateless_steps_show_on_the_edges() -> None:
 
 def test_rows_that_wait_have_fallen_due_too() -> None:
     found = snapshot(*(epoch(n, lag=50 * n) for n in range(5)))
-    assert found.sources == (Source("lines", pytest.approx(75.0), 200.0, 1.5, pytest.approx(75.0)),)
+    assert found.sources == (Source("lines", pytest.approx(75.0), 200.0, 1.5, pytest.approx(75.0), 50.0),)
     assert sum(i.queue_rows for i in found.operators["count"]) == pytest.approx(200)
     assert sum(i.queue_rows for i in found.operators["top"]) == 0, "only what a source has can wait"
 
 
 def test_a_source_that_can_not_tell() -> None:
     found = snapshot(*(epoch(n, lag=None, taken=None) for n in range(3)))
-    assert found.sources == (Source("lines", 50.0, 0.0, 1.5, 50.0),)
+    assert found.sources == (Source("lines", 50.0, 0.0, 1.5, 50.0, 50.0),)
 
 
 def test_rates_are_those_of_late() -> None:

@@ -89,6 +89,8 @@ class Source:
     """How long the newest published rows had been due."""
     rate_before: float | None = None
     """The rate in the third before; None if that is not known."""
+    taken: float = 0.0
+    """Rows taken, a second, over the window."""
 
     @property
     def steady(self) -> bool:
@@ -155,6 +157,8 @@ class Snapshot:
     """By operator, the worker that sent and the slice that received: bytes a second from one operator to the next."""
     hot_keys: tuple[HotKey, ...] = ()
     """The hottest first."""
+    shed: Mapping[str, float] = field(default_factory=dict)
+    """By operator: rows a second of those before it that it was spared."""
     pause_s: float = 0.0
     """The longest pause that a migration of this app has taken so far."""
     epoch_s: float = 0.0

@@ -32,7 +32,7 @@ def observe(reports: Sequence[EpochReport], shape: Shape, window_s: float) -> Sn
         return None
     before, during = found[0], found[1:]
     seconds = max(during[-1].ended_at - before.ended_at, 1e-9)
-    sources = _sources(found)
+    sources = _sources(found, seconds)
     fed = {edge[1] for edge in shape.edges if edge[0] in {s.name for s in sources}}
     waiting = sum(source.lag_rows for source in sources)
     instances = tuple(
@@ -49,6 +49,7 @@ def observe(reports: Sequence[EpochReport], shape: Shape, window_s: float) -> Sn
         slices=_slices(shape, during, seconds),
         traffic=_traffic(during, seconds),
         hot_keys=_hot_keys(during, seconds),
+        shed={step: rows / seconds for step, rows in _shed(during).items()},
         pause_s=shape.pause_s,
         epoch_s=sum(report.phases.total_s for report in during) / len(during),
     )
@@ -86,12 +87,20 @@ def _taken(during: Sequence[EpochReport]) -> dict[str, float]:
     return found
 
 
-def _sources(found: Sequence[EpochReport]) -> tuple[Source, ...]:
+def _sources(found: Sequence[EpochReport], seconds: float) -> tuple[Source, ...]:
     """Rates of late: what fell due a moment ago tells more than what did at the window's beginning."""
     at = _last_third(found, len(found) - 1)
     now, earlier = _due(found[at:]), _due(found[_last_third(found, at) : at + 1])
+    taken = _taken(found[1:])
     return tuple(
-        Source(s.name, now[s.name], float(s.lag_rows or 0), s.latency_s or 0.0, earlier.get(s.name))
+        Source(
+            s.name,
+            now[s.name],
+            float(s.lag_rows or 0),
+            s.latency_s or 0.0,
+            earlier.get(s.name),
+            taken.get(s.name, 0.0) / seconds,
+        )
         for s in found[-1].sources
     )
 
@@ -152,7 +161,11 @@ def _instances(step: str, during: Sequence[EpochReport], waiting: float) -> list
 
 
 def _edges(shape: Shape, during: Sequence[EpochReport], instances: Sequence[Instance]) -> tuple[Edge, ...]:
-    """Stateless steps in between show as more or fewer rows than were pushed; parents of one step share the ratio."""
+    """Stateless steps in between show as more or fewer rows than were pushed; parents of one step share the ratio.
+
+    Rows that were shed on the way do not: it is how many there would be without shedding that policies want to know.
+    """
+    shed = _shed(during)
     pushed: dict[str, float] = defaultdict(float, _taken(during))
     arrived: dict[str, float] = defaultdict(float)
     for instance in instances:
@@ -160,9 +173,17 @@ def _edges(shape: Shape, during: Sequence[EpochReport], instances: Sequence[Inst
         arrived[instance.operator] += instance.records_in
     found = []
     for upstream, downstream in shape.edges:
-        given = sum(pushed[up] for up, down in shape.edges if down == downstream)
-        found.append(Edge(upstream, downstream, arrived[downstream] / given if given else 1.0))
+        given = sum(pushed[up] for up, down in shape.edges if down == downstream) - shed.get(downstream, 0)
+        found.append(Edge(upstream, downstream, arrived[downstream] / given if given > 0 else 1.0))
     return tuple(found)
+
+
+def _shed(during: Sequence[EpochReport]) -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for report in during:
+        for operator in report.operators:
+            found[operator.step] += operator.shed_rows
+    return found
 
 
 def _workers(
