@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from springtide.control.adapt import Adapt
 from springtide.control.address import control_directory
+from springtide.control.economy import SHARED
 from springtide.control.running import RunningControls
 from springtide.control.server import ControlServer
+from springtide.control.shedlog import ShedLog
+from springtide.control.tenant import Tenant
 from springtide.dataflow.builder import Dataflow
 from springtide.engine.running import RunConfig, Running
 from springtide.engine.session import SessionConfig, box
@@ -88,6 +92,7 @@ class App(Dataflow):
             session,
         )
         running = self._running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+        self._take_part(running)
         if workforce is not None:
             self._serve(running, config.checkpoint)
         return running
@@ -136,6 +141,11 @@ class App(Dataflow):
         if self._running is None:
             raise Refused(f"expected app {self.name!r} to be running in this process: start it with start(workers=N)")
         return self._running
+
+    def _take_part(self, running: Running) -> None:
+        """Share the cluster with the other apps of this process: whoever may shed gives way under overload."""
+        SHARED.join(Tenant(self.name, running.graph, running), ShedLog(running.store))
+        running.at_end.append(partial(SHARED.leave, self.name))
 
     def _serve(self, running: Running, checkpoint: str) -> None:
         """Let other processes on this machine ask for changes."""

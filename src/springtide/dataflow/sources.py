@@ -22,6 +22,10 @@ class SourceSpec(Protocol):
     def kind(self) -> str:
         """What it is, for people."""
 
+    @property
+    def admits(self) -> bool:
+        """Whether the rows that it gives in an epoch can be limited while it runs."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -33,6 +37,7 @@ class Files:
     malformed: Malformed = "count"
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = "files"
+    admits: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Streaming:
 
     open: "Callable[[SparkSession], DataFrame]"
     kind: str = "stream"
+    admits: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class Generator:
 
     spec: GeneratorSpec
     kind: str = "generator"
+
+    @property
+    def admits(self) -> bool:
+        return self.spec.max_rows_per_epoch is None
 
 
 def files(

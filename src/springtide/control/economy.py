@@ -1,0 +1,192 @@
+"""The economy of a cluster: once in a cycle, who gives way and by how much. Admit, shed; scaling is the loop's."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from springtide.control.shedlog import ShedLog
+from springtide.control.tenant import Offer, Tenant
+from springtide.migration.errors import Refused
+from springtide.policies.shedding.controller import decide
+from springtide.policies.shedding.graph import Graph
+from springtide.policies.shedding.model import InstanceKey, Machine, Model
+from springtide.policies.shedding.verdict import QodDecision
+from springtide.policies.shedding.warmup import WarmUp, still_warming
+
+FEWEST = 100
+"""Rows that a source may give in an epoch, however dear they are."""
+SAME = 0.01
+"""Accuracies that differ by less are not worth a change."""
+
+
+@dataclass(frozen=True)
+class EconomyConfig:
+    """How the controller works."""
+
+    cycle_s: float = 5.0
+    """From one look to the next."""
+    epoch_s: float = 1.5
+    """How long an epoch may take."""
+    utilisation: float = 0.85
+    """The share of the cores that is planned for."""
+    rise: float = 0.2
+    """The most that an accuracy rises in one cycle; it falls at once."""
+
+    def __post_init__(self) -> None:
+        for name in ("cycle_s", "epoch_s", "utilisation", "rise"):
+            if not getattr(self, name) > 0:
+                raise Refused(f"{name}: expected more than 0, got {getattr(self, name)}")
+
+
+@dataclass
+class Memory:
+    """What one cycle leaves for the next."""
+
+    full_cpu: Mapping[str, float] = field(default_factory=dict)
+    warming: tuple[WarmUp, ...] = ()
+
+
+class Economy:
+    """One for all apps that share a cluster; they come and go."""
+
+    def __init__(self, config: EconomyConfig, clock: Callable[[], float] = time.time) -> None:
+        self.config, self.clock = config, clock
+        self._tenants: dict[str, tuple[Tenant, ShedLog]] = {}
+        self._memory = Memory()
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def join(self, tenant: Tenant, log: ShedLog) -> None:
+        """An app is there; the cycles begin with the first that may shed."""
+        with self._turn:
+            self._tenants[tenant.app] = (tenant, log)
+            if self._thread is None and tenant.graph.may_shed:
+                self._stopped.clear()
+                self._thread = threading.Thread(target=self._run, name="springtide-economy", daemon=True)
+                self._thread.start()
+
+    def leave(self, app: str) -> None:
+        """An app has ended; with the last that may shed, so do the cycles."""
+        with self._turn:
+            self._tenants.pop(app, None)
+            if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
+                return
+            thread, self._thread = self._thread, None
+            self._stopped.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self.config.cycle_s):
+            try:
+                self.cycle()
+            except Exception as error:
+                # Whatever goes wrong here, the apps go on as they are, and people can read why.
+                self._note(f"the controller could not decide: {type(error).__name__}: {error}")
+
+    def cycle(self) -> QodDecision | None:
+        """Look, decide, record, enact; None if there was too little to see."""
+        with self._turn:
+            tenants = [tenant for tenant, _ in self._tenants.values()]
+            config = self.config
+            seen = {t: t.observe(config.cycle_s, config.cycle_s, config.epoch_s) for t in tenants}
+            offers = {tenant: offer for tenant, offer in seen.items() if offer is not None}
+            if not offers:
+                return None
+            model = self._model(offers)
+            memory = self._memory
+            memory.warming = still_warming(memory.warming, model, self.clock())
+            decision = decide(model, {each.key for each in memory.warming})
+            memory.full_cpu = decision.full_cpu
+            wanted = {tenant: self._wanted(tenant, decision) for tenant in offers}
+            room = _room(model, decision, wanted)
+            for tenant, offer in offers.items():
+                self._enact(tenant, wanted[tenant], self._admitted(offer, room), decision)
+            self._move(tenants, decision)
+            return decision
+
+    def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
+        epoch_s = self.config.epoch_s
+        machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
+        instances = tuple(i for tenant, offer in offers.items() for i in tenant.instances(offer, epoch_s))
+        there = {instance.task for instance in instances}
+        tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
+        return Model(
+            Graph(tasks, tuple(query for tenant in offers for query in tenant.queries())),
+            tuple(Machine(worker, cores) for worker, cores in machines.items()),
+            instances,
+            dict(rate for tenant, offer in offers.items() for rate in tenant.out_rates(offer)),
+            dict(rate for tenant, offer in offers.items() for rate in tenant.offered(offer)),
+            {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
+        )
+
+    def _wanted(self, tenant: Tenant, decision: QodDecision) -> dict[str, float]:
+        """By query: what it is to have, and never less than its minimum: what can't be worked on then has to wait."""
+        wanted = {}
+        for query in tenant.queries():
+            name = tenant.step(query.name) or query.name
+            now = tenant.accuracy[name]
+            asked = max(query.minimum_accuracy, min(decision.accuracy[query.name], now + self.config.rise))
+            wanted[name] = now if abs(asked - now) < SAME and asked < 1 else asked
+        return wanted
+
+    def _admitted(self, offer: Offer, room: float | None) -> dict[str, int]:
+        """By source: the rows that can be worked on in one epoch; nothing if that is not known."""
+        if room is None:
+            return {}
+        most_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s) * room
+        return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
+
+    def _enact(
+        self, tenant: Tenant, wanted: Mapping[str, float], rows: Mapping[str, int], decision: QodDecision
+    ) -> None:
+        if wanted != tenant.accuracy:
+            tenant.shed(wanted)
+        if rows:
+            tenant.admit(rows)
+        _, log = self._tenants[tenant.app]
+        log.add(self.clock(), wanted, rows, _told(tenant, decision))
+
+    def _move(self, tenants: list[Tenant], decision: QodDecision) -> None:
+        for move in decision.moves:
+            for tenant in tenants:
+                step = tenant.step(move.instance[0])
+                if step is not None:
+                    self._moved(tenant, step, move.instance, move.target, move.reason)
+
+    def _moved(self, tenant: Tenant, step: str, instance: InstanceKey, target: str, reason: str) -> None:
+        _, log = self._tenants[tenant.app]
+        try:
+            tenant.move(step, instance[1], target)
+        except Refused as refused:
+            log.add(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",))
+        else:
+            self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock()))
+            log.add(self.clock(), tenant.accuracy, {}, (reason,))
+
+    def _note(self, reason: str) -> None:
+        with self._turn:
+            for tenant, log in self._tenants.values():
+                log.add(self.clock(), tenant.accuracy, {}, (reason,))
+
+
+def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:
+    """How many times the work of all tasks fits into the fullest machine, at the accuracy that is wanted."""
+    levels = {tenant.task(query): share for tenant, some in wanted.items() for query, share in some.items()}
+    accuracy = model.graph.highest([levels[query.name] for query in model.graph.queries])
+    load: dict[str, float] = {}
+    for instance in model.instances:
+        cost = decision.full_cpu.get(instance.task, 0.0) * accuracy[model.graph.index[instance.task]]
+        load[instance.worker] = load.get(instance.worker, 0.0) + cost
+    return min((machine.cores / load[machine.id] for machine in model.machines if load.get(machine.id)), default=None)
+
+
+def _told(tenant: Tenant, decision: QodDecision) -> tuple[str, ...]:
+    """The reasons that speak of an app."""
+    return tuple(reason for reason in decision.reasons if f"{tenant.app}/" in reason)
+
+
+SHARED = Economy(EconomyConfig())
+"""The apps of one process share one Spark, and so one economy."""
