@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.generator import GeneratorSpec
+from springtide.dataflow.kafka import Kafka, kafka
 from springtide.dataflow.rates import Rate, constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "CORRUPT", "Files", "Generator", "Kafka", "SourceSpec", "Streaming", "as_source", "files", "generator", "kafka",
+    "stream",
+]  # fmt: skip
 
 Malformed = Literal["count", "fail"]
 CORRUPT = "_corrupt_record"
@@ -22,6 +28,10 @@ class SourceSpec(Protocol):
     def kind(self) -> str:
         """What it is, for people."""
 
+    @property
+    def unique_rows(self) -> bool:
+        """Whether no two of its rows are alike in all their columns."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -33,6 +43,7 @@ class Files:
     malformed: Malformed = "count"
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = "files"
+    unique_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ class Streaming:
 
     open: "Callable[[SparkSession], DataFrame]"
     kind: str = "stream"
+    unique_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Generator:
 
     spec: GeneratorSpec
     kind: str = "generator"
+    unique_rows: bool = True
 
 
 def files(
@@ -72,12 +85,14 @@ def generator(rate: Rate | float, **options: Any) -> Generator:
 
 
 def stream(open: "Callable[[SparkSession], DataFrame]") -> Streaming:
-    """A streaming DataFrame made by a function of the session, for example a Kafka reader."""
+    """A streaming DataFrame made by a function of the session, for anything that Spark can read."""
     return Streaming(open)
 
 
 def as_source(name: str, source: Any) -> SourceSpec:
     """A source specification from whatever a person passed."""
+    if isinstance(source, Kafka):
+        return source.checked(name)
     if isinstance(source, Files | Streaming | Generator):
         return source
     if getattr(source, "isStreaming", None) is True:

@@ -29,6 +29,7 @@ from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
+from springtide.engine.kafka.session import equipped
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session, retaining
@@ -93,8 +94,8 @@ class Running:
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
-        dataflow.graph()  # A graph that does not hold together is refused before Spark starts.
-        self._spark = spark or make_session(dataflow.name, config.session)
+        graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
+        self._spark = spark or make_session(dataflow.name, equipped(config.session, graph))
         try:
             self._conductor = self._start(dataflow, store)
         except BaseException:
@@ -119,9 +120,10 @@ class Running:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
         history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
+        progress = Progress(graph, store=store)
+        self.at_end.append(progress.close)
         runner = EpochRunner(
-            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, Progress(graph),
-            self._on_report,
+            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, progress, self._on_report
         )  # fmt: skip
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:

@@ -75,7 +75,7 @@ def missing(use: Use, directory: Path) -> tuple[Jar, ...]:
 
 
 def present(use: Use) -> tuple[Path, ...]:
-    """The jars of one use; JarsMissing if one is not there. Only their names are looked at: fetching has checked them."""
+    """The jars of one use; JarsMissing if one is not there. Looks at names only: fetching has checked the rest."""
     directory = place() / use
     paths = tuple(directory / jar.file for jar in pinned(use))
     if absent := tuple(path.name for path in paths if not path.is_file()):
