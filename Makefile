@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint test test-all chaos clean
+.PHONY: help setup kafka demo lint test test-all chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash scripts/setup.sh
 	@touch $@
 
+kafka: setup ## Fetch Spark's Kafka connector and a Kafka broker into .kafka
+	@$(VENV)/bin/python -m springtide.engine.kafka.fetch
+
 demo: setup ## Run the demo
 	$(VENV)/bin/springtide demo
 
@@ -25,16 +28,16 @@ lint: setup ## Check style, types and import directions
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: lint ## Lint, then run all tests but the slow ones
+test: lint kafka ## Lint, then run all tests but the slow ones
 	$(PYTEST) -m "not slow"
 
-test-all: lint ## Lint, then run every test
+test-all: lint kafka ## Lint, then run every test
 	$(PYTEST)
 
-chaos: setup ## Run the tests that kill, stall and corrupt
+chaos: kafka ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos
 
 clean: ## Remove .venv, caches and what Spark left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf derby.log metastore_db spark-warehouse
+	rm -rf .kafka derby.log metastore_db spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,10 +19,12 @@ RunApp = Callable[..., list[EpochReport]]
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
+    from springtide.engine.kafka.jars import connector_settings
     from springtide.engine.session import SessionConfig, make_session
 
     # Tests are short: compiling more than the quick compiler does would not pay.
     settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    settings |= connector_settings(settings)
     session = make_session("springtide-tests", SessionConfig("local[2]", settings))
     yield session
     session.stop()

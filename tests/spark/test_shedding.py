@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from spark_kit import Row, bag, parquet_epochs
 
-from springtide import App, agg, sinks
+from springtide import App, agg
 from springtide.dataflow.sinks import Memory
 from springtide.metrics.report import EpochReport, QueryReport
 from springtide.migration.errors import Refused

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.generator import GeneratorSpec
+from springtide.dataflow.kafka import Kafka, kafka
 from springtide.dataflow.rates import Rate, constant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "CORRUPT", "Files", "Generator", "Kafka", "SourceSpec", "Streaming", "as_source", "files", "generator", "kafka",
+    "stream",
+]  # fmt: skip
 
 Malformed = Literal["count", "fail"]
 CORRUPT = "_corrupt_record"
@@ -26,6 +32,10 @@ class SourceSpec(Protocol):
     def admits(self) -> bool:
         """Whether the rows that it gives in an epoch can be limited while it runs."""
 
+    @property
+    def unique_rows(self) -> bool:
+        """Whether no two of its rows are alike in all their columns."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -38,6 +48,7 @@ class Files:
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = "files"
     admits: bool = False
+    unique_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,7 @@ class Streaming:
     open: "Callable[[SparkSession], DataFrame]"
     kind: str = "stream"
     admits: bool = False
+    unique_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,7 @@ class Generator:
 
     spec: GeneratorSpec
     kind: str = "generator"
+    unique_rows: bool = True
 
     @property
     def admits(self) -> bool:
@@ -82,12 +95,14 @@ def generator(rate: Rate | float, **options: Any) -> Generator:
 
 
 def stream(open: "Callable[[SparkSession], DataFrame]") -> Streaming:
-    """A streaming DataFrame made by a function of the session, for example a Kafka reader."""
+    """A streaming DataFrame made by a function of the session, for anything that Spark can read."""
     return Streaming(open)
 
 
 def as_source(name: str, source: Any) -> SourceSpec:
     """A source specification from whatever a person passed."""
+    if isinstance(source, Kafka):
+        return source.checked(name)
     if isinstance(source, Files | Streaming | Generator):
         return source
     if getattr(source, "isStreaming", None) is True:

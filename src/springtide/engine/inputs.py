@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
-from springtide.dataflow.sources import CORRUPT, Files, Generator, SourceSpec, Streaming
+from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
 from springtide.engine.generator_source import generator_stream
+from springtide.engine.kafka.source import kafka_stream
 
 TAG = "__source"
 
@@ -16,7 +17,7 @@ TAG = "__source"
 def open_source(spark: SparkSession, source: Source) -> DataFrame:
     """A source's streaming DataFrame."""
     try:
-        frame = _open(spark, source.spec)
+        frame = _open(spark, source)
     except Exception as error:
         raise StepFailed(source.name, "opening its source", str(error)) from error
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
@@ -24,7 +25,10 @@ def open_source(spark: SparkSession, source: Source) -> DataFrame:
     return frame
 
 
-def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+def _open(spark: SparkSession, source: Source) -> DataFrame:
+    spec = source.spec
+    if isinstance(spec, Kafka):
+        return kafka_stream(spark, source.name, spec)
     if isinstance(spec, Generator):
         return generator_stream(spark, spec.spec)
     if isinstance(spec, Streaming):

@@ -4,13 +4,17 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from springtide.blocks.manifest import Manifest
+from springtide.blocks.store import Store
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.graph import Graph, Source
-from springtide.dataflow.sources import Generator
+from springtide.dataflow.sources import Generator, Kafka
+from springtide.engine.kafka.gauge import KafkaGauge
+from springtide.engine.sparklog import initial_offset
 from springtide.metrics.report import SourceReport
 
 
@@ -35,36 +39,71 @@ class Seen:
         return max(known) if len(known) == len(self.sources) and known else None
 
 
-class Progress:
-    """Compares offsets with what is due; only generators say what is due."""
+class Gauge(Protocol):
+    """Measures one source."""
 
-    def __init__(self, graph: Graph, clock: Callable[[], float] = time.time) -> None:
+    def measure(self, offset: str, before: str | None, now: float) -> SourceReport:
+        """What an epoch took that ended at an offset, and what it left; `before` is None for the first epoch."""
+
+    def close(self) -> None:
+        """Measure no more."""
+
+
+class Progress:
+    """Compares offsets with what is due, at the sources that can tell: generators and topics."""
+
+    def __init__(self, graph: Graph, clock: Callable[[], float] = time.time, store: Store | None = None) -> None:
         self.clock = clock
         self.sources = graph.of(Source)
+        self._gauges = [_gauge(source, index, store) for index, source in enumerate(self.sources)]
 
     def measure(self, manifest: Manifest, parent: Manifest | None) -> Seen:
         """Rows taken by an epoch, rows due but not taken, and the age of its newest row, for each source."""
         now = self.clock()
         known = len(manifest.offsets) == len(self.sources)
         found = []
-        for index, source in enumerate(self.sources):
-            if known and isinstance(source.spec, Generator):
+        for index, (source, gauge) in enumerate(zip(self.sources, self._gauges, strict=True)):
+            if known and gauge is not None:
                 before = parent.offsets[index] if parent is not None else None
-                found.append(_measure(source.name, source.spec.spec, manifest.offsets[index], before, now))
+                found.append(gauge.measure(manifest.offsets[index], before, now))
             else:
                 found.append(SourceReport(source.name))
         return Seen(now, tuple(found))
 
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for gauge in self._gauges:
+            if gauge is not None:
+                gauge.close()
 
-def _measure(name: str, spec: GeneratorSpec, offset: str, before: str | None, now: float) -> SourceReport:
-    end = json.loads(offset)
-    start = json.loads(before)["row"] if before is not None else 0
-    began = end["start_us"] / 1e6
-    lag = max(0, spec.due_rows(now - began) - end["row"])
-    latency = 0.0
-    if end["row"] > start:
-        latency = max(0.0, now - began - float(spec.rate.due_at(np.array([end["row"] - 1]))[0]))
-    return SourceReport(name, end["row"] - start, lag, latency)
+
+def _gauge(source: Source, index: int, store: Store | None) -> Gauge | None:
+    if isinstance(source.spec, Generator):
+        return GeneratorGauge(source.name, source.spec.spec)
+    if isinstance(source.spec, Kafka):
+        return KafkaGauge(source.name, source.spec, lambda: None if store is None else initial_offset(store, index))
+    return None
+
+
+@dataclass(frozen=True)
+class GeneratorGauge:
+    """A generator knows what is due by its clock."""
+
+    name: str
+    spec: GeneratorSpec
+
+    def measure(self, offset: str, before: str | None, now: float) -> SourceReport:
+        end, spec = json.loads(offset), self.spec
+        start = json.loads(before)["row"] if before is not None else 0
+        began = end["start_us"] / 1e6
+        lag = max(0, spec.due_rows(now - began) - end["row"])
+        latency = 0.0
+        if end["row"] > start:
+            latency = max(0.0, now - began - float(spec.rate.due_at(np.array([end["row"] - 1]))[0]))
+        return SourceReport(self.name, end["row"] - start, lag, latency)
+
+    def close(self) -> None:
+        """Nobody is asked."""
 
 
 def _all(values: list[int | None]) -> int | None:

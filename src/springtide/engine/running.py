@@ -31,6 +31,7 @@ from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
+from springtide.engine.kafka.session import equipped
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session, retaining
@@ -98,7 +99,7 @@ class Running:
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
-        self._spark = spark or make_session(dataflow.name, config.session)
+        self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
         try:
             self._conductor = self._start(dataflow, store)
         except BaseException:
@@ -123,9 +124,10 @@ class Running:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
         history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
+        progress = Progress(graph, store=store)
+        self.at_end.append(progress.close)
         runner = EpochRunner(
-            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, Progress(graph),
-            self._on_report,
+            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, progress, self._on_report
         )  # fmt: skip
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:

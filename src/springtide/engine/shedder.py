@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, MapType, StructType, VariantType
 
 from springtide.dataflow.graph import Node, Source
-from springtide.dataflow.sources import CORRUPT, Files
+from springtide.dataflow.sources import CORRUPT, Streaming
 from springtide.ids import Epoch
 from springtide.plan.shedding import BITS, threshold
 
@@ -18,12 +18,12 @@ _UNHASHABLE = (MapType, VariantType)
 def with_lots(frame: DataFrame, node: Node, epoch: Epoch) -> DataFrame:
     """The rows of a producer, each with the number that decides whether it is kept.
 
-    Equal rows would share one fate, and a key with many of them would swing between all and nothing. Rows of a file
-    are told apart by where they stand; those of other sources by what they hold, such as an offset or a row number:
-    after a shuffle of a user's own, places are not the same when a task is repeated.
+    Equal rows would share one fate, and a key with many of them would swing between all and nothing. Where a source
+    may give equal rows, they are told apart by where they stand as well; but not those of a user's own DataFrame:
+    after a shuffle in it, places are not the same when a task is repeated.
     """
     columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType) and c.name != CORRUPT]
-    placed = isinstance(node, Source) and isinstance(node.spec, Files)
+    placed = isinstance(node, Source) and not node.spec.unique_rows and not isinstance(node.spec, Streaming)
     parts = [f"{epoch}L", f"'{node.name}'", *columns, *(["monotonically_increasing_id()"] if placed else [])]
     return frame.selectExpr("*", f"xxhash64({', '.join(parts)}) & {(1 << BITS) - 1}L AS {LOT}")
 

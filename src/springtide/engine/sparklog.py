@@ -16,6 +16,14 @@ def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
     return tuple(lines[2:])
 
 
+def initial_offset(store: Store, source: int) -> str | None:
+    """Where a source began that remembers that, as Spark logged it before its first epoch."""
+    try:
+        return store.get(f"{DIRECTORY}/sources/{source}/0").decode().splitlines()[-1]
+    except (FileNotFoundError, IndexError):
+        return None
+
+
 def align(store: Store, head: Epoch | None) -> None:
     """Make Spark repeat the epoch after the last committed one.
 

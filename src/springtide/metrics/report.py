@@ -21,6 +21,8 @@ class SourceReport:
     """Rows due and not taken yet."""
     latency_s: float | None = None
     """From the time its newest taken row was due to the epoch's publication."""
+    injected_rows_per_s: float | None = None
+    """How fast rows came in of late, by the source's own count."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Kafka: Spark's connector, and what the driver asks a broker."""

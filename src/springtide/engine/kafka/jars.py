@@ -1,0 +1,94 @@
+"""The jars of Spark's Kafka connector and of a Kafka broker: which they are, where they lie, whether they are whole."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Use = Literal["connector", "broker"]
+PLACE = "SPRINGTIDE_KAFKA_JARS"
+"""The environment variable that names the directory; else it is `.kafka` here or in the checkout."""
+JARS_SETTING = "spark.jars"
+PACKAGES_SETTING = "spark.jars.packages"
+HOW = "run `make kafka`, which fetches it"
+
+
+class JarsMissing(RuntimeError):
+    """Jars that Kafka needs are not there, or are not what they should be."""
+
+    def __init__(self, use: str, place: str, missing: tuple[str, ...]) -> None:
+        super().__init__(use, place, missing)
+        self.use, self.place, self.missing = use, place, missing
+
+    def __str__(self) -> str:
+        names = ", ".join(self.missing[:3]) + (", ..." if len(self.missing) > 3 else "")
+        return f"expected Kafka's {self.use} in {self.place}, and found no good copy of {names}: {HOW}"
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One jar of one release, known by its content."""
+
+    use: Use
+    organisation: str
+    name: str
+    revision: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}-{self.revision}.jar"
+
+    def good(self, directory: Path) -> bool:
+        """Whether it lies in a directory, whole."""
+        path = directory / self.file
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == self.sha256
+
+
+def pinned(use: Use) -> tuple[Jar, ...]:
+    """The jars of one use, as `jars.txt` lists them.
+
+    The connector's own release may be older than Spark's; `tests/kafka` runs it on the Spark that is installed.
+    """
+    found = []
+    for line in Path(__file__).with_name("jars.txt").read_text().splitlines():
+        what, coordinates, sha256 = line.split()
+        if what == use:
+            organisation, name, revision = coordinates.split(":")
+            found.append(Jar(use, organisation, name, revision, sha256))
+    return tuple(found)
+
+
+def place() -> Path:
+    """Where the jars are, or are to be."""
+    if named := os.environ.get(PLACE):
+        return Path(named)
+    here, checkout = Path.cwd() / ".kafka", Path(__file__).parents[4] / ".kafka"
+    return checkout if checkout.is_dir() and not here.is_dir() else here
+
+
+def missing(use: Use, directory: Path) -> tuple[Jar, ...]:
+    """The jars that are not there, or are damaged."""
+    return tuple(jar for jar in pinned(use) if not jar.good(directory / use))
+
+
+def present(use: Use) -> tuple[Path, ...]:
+    """The jars of one use; JarsMissing if one is not there. Looks at names only: fetching has checked the rest."""
+    directory = place() / use
+    paths = tuple(directory / jar.file for jar in pinned(use))
+    if absent := tuple(path.name for path in paths if not path.is_file()):
+        raise JarsMissing(use, str(directory), absent)
+    return paths
+
+
+def connector_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Spark settings that put the connector on the class path, beside the jars that the user's own settings name.
+
+    A user who names the connector as a package gets it from there.
+    """
+    if "spark-sql-kafka" in settings.get(PACKAGES_SETTING, ""):
+        return {}
+    jars = [settings.get(JARS_SETTING, ""), *map(str, present("connector"))]
+    return {JARS_SETTING: ",".join(filter(None, jars))}

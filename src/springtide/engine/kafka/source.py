@@ -1,0 +1,86 @@
+"""A Kafka topic as a streaming DataFrame, by Spark's own connector."""
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from springtide.dataflow.broker import partitions, resolved
+from springtide.dataflow.kafka import POSITION, Kafka
+from springtide.dataflow.sources import CORRUPT
+
+SETTINGS = {
+    # What a transaction has not committed is not there.
+    "kafka.isolation.level": "read_committed",
+    # A broker may be away for minutes: the driver asks again, a task goes on waiting.
+    "fetchOffset.numRetries": "60",
+    "fetchOffset.retryIntervalMs": "1000",
+    "kafkaConsumer.pollTimeoutMs": "600000",
+}
+"""Of the connector; each can be overridden."""
+RAW = ("key", "value", "topic", "partition", "offset", "timestamp")
+
+
+class NoConnector(RuntimeError):
+    """A session that was made without the connector."""
+
+    def __str__(self) -> str:
+        return (
+            "expected a Spark session with Spark's Kafka connector, got one without: let Springtide make the session, "
+            "or set spark.jars to the jars that `make kafka` fetches"
+        )
+
+
+def kafka_stream(spark: SparkSession, step: str, spec: Kafka) -> DataFrame:
+    """The rows of a topic. A broker that is away and a topic that is not there are noticed here, within seconds."""
+    servers = resolved(spec.servers)
+    partitions(servers, spec.topic, spec.client)
+    reader = spark.readStream.format("kafka").options(**{**SETTINGS, **spec.options})
+    reader = reader.option("kafka.bootstrap.servers", servers).option("subscribe", spec.topic)
+    records = _load(reader.option("startingOffsets", spec.starting))
+    headers = ["headers"] if "headers" in records.columns else []
+    if spec.format == "raw":
+        return records.select(*RAW, *headers)
+    return _parsed(records, step, spec)
+
+
+def _load(reader: DataStreamReader) -> DataFrame:
+    try:
+        return reader.load()
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error):
+            raise
+        raise NoConnector from error
+
+
+def _parsed(records: DataFrame, step: str, spec: Kafka) -> DataFrame:
+    """The columns of the schema, and CORRUPT with the text of records that do not fit it."""
+    text = F.col("value").cast("string")
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    row = F.from_json(text, f"{spec.schema}, {CORRUPT} STRING", options)
+    position = [F.col(source).alias(name) for name, source in _positions().items()] if spec.position else []
+    parsed = records.select(*RAW, text.alias("__text"), row.alias("__row"))
+    # Spark takes the first of several objects in an array, and nothing from what is no object: neither is a record.
+    whole = F.col("__row").isNotNull() & ~F.col("__text").rlike(r"^\s*\[")
+    corrupt = F.when(whole, F.col(f"__row.{CORRUPT}")).otherwise(F.coalesce(F.col("__text"), F.lit("")))
+    if spec.malformed == "fail":
+        parsed = parsed.filter(F.when(corrupt.isNull(), F.lit(True)).otherwise(_refused(step, corrupt)))
+    fields = [name for name in parsed.select("__row.*").columns if name != CORRUPT]
+    columns = [F.col("__row").getField(name).alias(name) for name in fields]
+    if spec.malformed != "fail":
+        columns.append(corrupt.alias(CORRUPT))
+    return parsed.select(*columns, *position)
+
+
+def _refused(step: str, corrupt: Column) -> Column:
+    """Ends the epoch with an error that names the step and the record."""
+    where = F.concat_ws("/", F.col("topic"), F.col("partition"), F.col("offset"))
+    told = F.concat(
+        F.lit(f"step '{step}' failed while reading its records: expected one JSON object of its schema in record "),
+        where, F.lit(" (topic/partition/offset), got "), F.substring(corrupt, 1, 80),
+    )  # fmt: skip
+    return F.raise_error(told).cast("boolean")
+
+
+def _positions() -> dict[str, str]:
+    return dict(zip(POSITION, ("topic", "partition", "offset", "timestamp", "key"), strict=True))
