@@ -63,6 +63,17 @@ def test_with_room_for_all_nothing_is_shed(tmp_path: Path) -> None:
     assert not any(model.of("shed"))
 
 
+def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> None:
+    model = ModelApp(two_queries(), rate=0.3 * CAPACITY, fixed_s=12.0)
+    play = Play(tmp_path, app=model)
+    model.run(30.0)
+    model.fixed_s, play.now = 0.3, 35.0
+    found = [wanted["app"] for wanted in play.cycles(8)]
+    assert found[-1] == {"low": 1.0, "high": 1.0}
+    limit = model.of("admit")[-1]["rows"]
+    assert limit < 2 * EconomyConfig().epoch_s * CAPACITY, "epochs need not be long because the first ones were"
+
+
 def test_the_lower_priority_gives_way_at_once_and_alone(tmp_path: Path) -> None:
     play, model = overloaded(tmp_path)
     model.rate = 1.1 * CAPACITY
