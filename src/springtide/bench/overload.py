@@ -55,6 +55,8 @@ class Overload:
     """By query: its minimum accuracy."""
     phases_s: tuple[float, float, float, float]
     """How long the rate rises, stays, falls, and stays low."""
+    settle_s: float = 15.0
+    """How long the rate is low before it rises: the first epochs with so many drives are not yet as quick as others."""
     factors: tuple[float, float] = (0.5, 1.8)
     """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice of it."""
     detail: int = 24
@@ -65,9 +67,9 @@ class Overload:
         """The rate of each topic."""
         rise_s, stay_s, fall_s, _ = self.phases_s
         low, high = (factor * capacity / len(TOPICS) for factor in self.factors)
-        up = _ramp(0.0, rise_s, low, high)
-        down = _ramp(rise_s + stay_s, fall_s, high, low)
-        return rates.step([*up, *down])
+        up = _ramp(self.settle_s, rise_s, low, high)
+        down = _ramp(self.settle_s + rise_s + stay_s, fall_s, high, low)
+        return rates.step([(0.0, low), *up, *down])
 
 
 def _ramp(since_s: float, for_s: float, start: float, end: float) -> list[tuple[float, float]]:
@@ -138,7 +140,7 @@ def run_overload(course: Overload) -> Overloaded:
             until_s = time.time() + WARM_S
             wait_for(running, lambda: _warm(running.reports, late=time.time() > until_s))
         capacity = course.capacity or _capacity(running, sending)
-        began_s = time.time()
+        began_s = time.time() + course.settle_s
         ended_s = began_s + sum(course.phases_s)
         with sending.at(course.profile(capacity)):
             wait_for(running, lambda: time.time() > ended_s)

@@ -90,13 +90,16 @@ def accuracies(track: Overloaded, query: str) -> list[float]:
 @dataclass(frozen=True)
 class ShedBench:
     phases_s: tuple[float, float, float, float] = (50.0, 60.0, 20.0, 15.0)
+    settle_s: float = 15.0
     apart: bool = True
     """A Spark of its own for each."""
 
     def run(self) -> Findings:
         with Broker() as broker, arena("shed") as place:
-            peer = Overload("without", broker.servers, place.scratch, dict.fromkeys(MINIMA, 1.0), self.phases_s)
-            peer = replace(peer, directory=place.scratch / "without")
+            peer = Overload(
+                "without", broker.servers, place.scratch / "without", dict.fromkeys(MINIMA, 1.0), self.phases_s,
+                self.settle_s,
+            )  # fmt: skip
             without = place.call("without" if self.apart else "both", run_overload, peer)
             if self.apart:
                 place.leave("without")
