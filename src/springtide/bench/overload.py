@@ -58,8 +58,8 @@ class Overload:
     """How long the rate rises, stays, falls, and stays low."""
     settle_s: float = 15.0
     """How long the rate is low before it rises: the first epochs with so many drives are not yet as quick as others."""
-    factors: tuple[float, float] = (0.5, 1.8)
-    """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice of it."""
+    factors: tuple[float, float] = (0.5, 1.6)
+    """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice it."""
     detail: int = 24
     capacity: float | None = None
     """Drives a second; measured if it is not given."""
