@@ -74,6 +74,17 @@ def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> N
     assert limit < 2 * EconomyConfig().epoch_s * CAPACITY, "epochs need not be long because the first ones were"
 
 
+def test_what_a_step_takes_in_every_epoch_is_not_held_against_its_rows(tmp_path: Path) -> None:
+    """From next to nothing to half of what the app can do: that is no reason to shed, nor for tiny epochs."""
+    model = ModelApp(two_queries(), rate=30.0, cost_s=0.0006, beside_s=0.2, fixed_s=0.5)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(5))
+    model.rate = 550.0
+    found = [wanted["app"] for wanted in play.cycles(10)]
+    assert all(wanted == {"low": 1.0, "high": 1.0} for wanted in found)
+    assert min(rows["rows"] for rows in model.of("admit")[-8:]) > EconomyConfig().epoch_s * model.rate
+
+
 def test_the_lower_priority_gives_way_at_once_and_alone(tmp_path: Path) -> None:
     play, model = overloaded(tmp_path)
     model.rate = 1.1 * CAPACITY
