@@ -66,8 +66,10 @@ def test_every_drive_that_is_unaccounted_for_is_an_error() -> None:
     assert accounting_error(replace(good, reports=plain, counted={"speeds": 699})) == 1
 
 
-def test_accuracies_are_those_of_epochs_with_drives() -> None:
-    assert accuracies(track([250, 0, 100], [250, 0, 40]), "speeds") == [1.0, 0.4]
+def test_accuracies_are_those_of_cycles_with_drives() -> None:
+    """Epochs end at 2 and 4 s, in the first cycle, at 6 and 8 s, in the second, and at 10 s."""
+    found = accuracies(track([100, 300, 0, 0, 100], [100, 100, 0, 0, 40]), "speeds")
+    assert found == [(5.0, 0.5), (15.0, 0.4)]
 
 
 def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
