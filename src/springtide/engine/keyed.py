@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.manifest import OperatorState, Pending
-from springtide.dataflow.graph import Keyed
+from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
+from springtide.engine.pools import priority
 from springtide.engine.record import RECORD, CommitRecord, MapStats
 from springtide.engine.replan import Replan
 from springtide.engine.staff import Staff
@@ -90,7 +91,7 @@ def run_keyed(
     else:
         hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
     shuffled = setting.staff.place(hashed.repartitionById(share.instances, INSTANCE), share.worker_of)
-    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting)
+    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting, frames.bound.graph)
     _check(records, node.name, share)
     stats = sum((r.stats for r in records), MapStats())
     after = _stalled(_advance(state, records, moment, stats), records, share, moment, setting.epoch)
@@ -152,7 +153,8 @@ def run_capture(
     """Store the rows of a stateless step, so that its sinks can publish them after the commit."""
     start = time.perf_counter()
     capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
-    records = _collect(setting.staff.spread(frames.input_of(step)).mapInArrow(capture, RECORD), step, setting)
+    rows = setting.staff.spread(frames.input_of(step))
+    records = _collect(rows.mapInArrow(capture, RECORD), step, setting, frames.bound.graph)
     stats = sum((r.stats for r in records), MapStats())
     report = OperatorReport(
         step, stats.rows_in, stats.rows_in, map_busy_s=stats.busy_s, job_s=time.perf_counter() - start,
@@ -215,11 +217,12 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _collect(job: DataFrame, step: str, setting: Setting) -> list[CommitRecord]:
+def _collect(job: DataFrame, step: str, setting: Setting, graph: Graph) -> list[CommitRecord]:
     """Run a job; Spark returns the record of exactly one attempt for each partition."""
-    job.sparkSession.sparkContext.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
+    context = job.sparkSession.sparkContext
+    context.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
-        with setting.staff.job():
+        with setting.staff.job(), priority(context, graph.restrictions(step).priority):
             found = job.collect()
     except Exception as error:
         raise explain(error, step) from error

@@ -35,6 +35,7 @@ from springtide.engine.kafka.session import equipped
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session, retaining
+from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import admit
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
@@ -91,7 +92,6 @@ class Running:
         self.reports: list[EpochReport] = []
         self._done = threading.Event()
         spark = spark or SparkSession.getActiveSession()
-        self._owned = spark is None
         self._claim: Claim | None = None
         self._staff: Staff | None = None
         self._scratch: str | None = None
@@ -99,7 +99,9 @@ class Running:
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
+        made = spark is None
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
+        self._lease = Lease(self._spark, made=made)
         try:
             self._conductor = self._start(dataflow, store)
         except BaseException:
@@ -261,10 +263,7 @@ class Running:
             self._claim = None
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
-        if self._owned:
-            self._spark.stop()
-            if staff is not None:
-                staff.close()
+        self._lease.give_back()
 
 
 def _check_interval(config: RunConfig, spark: SparkSession) -> None:
