@@ -96,9 +96,7 @@ class QodBench:
 
     def _slowest(self, tasks: int, machines: int) -> list[float]:
         """The times of the situation that takes longest."""
-        situations = [
-            records(tasks, machines, room, self.seed) for room in (1.5, 0.7, 0.4)
-        ]
+        situations = [records(tasks, machines, room, self.seed) for room in (1.5, 0.7, 0.4)]
         found: list[list[float]] = [[] for _ in situations]
         for number in range(self.rounds):
             for situation, taken in zip(situations, found, strict=True):

@@ -59,7 +59,8 @@ class Rise:
             self.base[pairs.tasks] = np.maximum(turn.base, pairs.highest(desired))
             self.levels[pairs.query] = desired[pairs.query]
         # Rows that all tasks of a query work on anyway, for others, are not dropped.
-        free = lowest(self.base[self.graph.pairs.task], self.graph.pairs.query, len(self.levels))
+        base = np.where(self.costs > 0, self.base, np.inf)
+        free = lowest(base[self.graph.pairs.task], self.graph.pairs.query, len(self.levels))
         self.levels = np.maximum(self.levels, np.minimum(free, ceilings))
 
     def _distribute(self, turn: Turn, desired: Floats) -> bool:

@@ -3,44 +3,39 @@
 import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, lowest
+from springtide.policies.shedding.cpu import CORE
 from springtide.policies.shedding.turn import Turn
 
-ROUNDS = 8
+ROUNDS = 12
 """How often queries may rise; each time some machine is full afterwards, or some query has all it wants."""
 WORTH = 1e-3
 """Less accuracy than this is not worth another round."""
 CLOSE = 1e-9
+FAR = 1e9
+"""More than anybody can rise."""
 
 
 def use_the_rest(turn: Turn, desired: Floats, levels: Floats, ceilings: Floats) -> None:
     """Raise `desired` in place, above the levels before this turn, while there is room on all machines of a query."""
     pairs = turn.pairs
-    may_rise = np.zeros(len(desired), dtype=bool)
-    may_rise[pairs.query] = True
+    gained = np.zeros(len(desired))
+    gained[pairs.query] = (desired - levels)[pairs.query]
     for _ in range(ROUNDS):
-        asks = turn.asks(desired)
-        left = turn.room - turn.used(asks)
-        gained = desired - levels
-        full = (left <= CLOSE)[turn.machine] & (asks[turn.instance] > 0)
-        stuck = np.zeros(len(asks), dtype=bool)
-        stuck[turn.instance[full]] = True
-        may_rise[pairs.query[stuck[pairs.task]]] = False
-        may_rise &= (desired < ceilings - WORTH) & (gained > 0)
-        if not may_rise.any():
+        rising = np.where(desired < ceilings - WORTH, gained, 0.0)
+        most = np.maximum(pairs.highest(desired), turn.base)
+        # A task follows the highest of its queries: others rise freely up to there, and it no faster than the fastest.
+        below = most[pairs.task] - desired[pairs.query]
+        leads = below <= WORTH
+        fastest = np.maximum.reduceat(np.where(leads, rising[pairs.query], 0.0), pairs.start)
+        steep = np.where(most * turn.cost < CORE, turn.cost * fastest, 0.0)
+        left = turn.room - turn.used(turn.asks(desired))
+        slope = turn.used(steep)
+        steps = np.divide(np.maximum(left, 0.0), slope, out=np.full(len(left), FAR), where=slope > CLOSE)
+        of_task = lowest(np.where(steep[turn.instance] > 0, steps[turn.machine], FAR), turn.instance, len(most))
+        step = lowest(np.where(leads, of_task[pairs.task], FAR), pairs.query, len(desired), FAR)
+        free = lowest(np.where(leads, FAR, below), pairs.query, len(desired), FAR)
+        more = np.minimum(np.minimum(step * rising, free), np.maximum(ceilings - desired, 0.0)) * (rising > 0)
+        gained[more <= CLOSE] = 0.0
+        desired += more
+        if not (more > WORTH).any():
             return
-        rising = np.zeros(len(asks), dtype=bool)
-        rising[pairs.task[may_rise[pairs.query]]] = True
-        used = turn.used(np.where(rising, asks, 0.0))
-        factors = 1 + np.divide(left, used, out=np.full(len(left), np.inf), where=used > CLOSE)
-        of_task = lowest(factors[turn.machine], turn.instance, len(asks))
-        of_task[asks <= 0] = np.inf
-        of_query = lowest(of_task[pairs.task], pairs.query, len(desired))
-        risen = np.minimum(ceilings, levels + np.where(gained > 0, of_query, 1.0) * gained)
-        next_ = np.where(may_rise, risen, desired)
-        # A task follows the highest of its queries, which may cost more than in proportion: such ones stay.
-        over = turn.used(turn.asks(next_)) > turn.room + CLOSE
-        too_far = np.zeros(len(asks), dtype=bool)
-        too_far[turn.instance[over[turn.machine]]] = True
-        back = pairs.query[too_far[pairs.task]]
-        next_[back], may_rise[back] = desired[back], False
-        desired[:] = next_

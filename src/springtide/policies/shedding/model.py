@@ -28,6 +28,7 @@ class TaskInstance(NamedTuple):
     cpu: float
     """Cores in use."""
 
+
 @dataclass(frozen=True)
 class Machine:
     """A worker: where instances run."""
