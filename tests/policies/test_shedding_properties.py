@@ -80,7 +80,7 @@ def _shared(model: Model, tasks: tuple[str, ...]) -> bool:
 
 
 given_models = given(models())
-often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often
