@@ -14,6 +14,7 @@ from springtide.bench.deploy import DeployBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
+from springtide.bench.qod import QodBench
 from springtide.bench.recover import RecoverBench
 from springtide.bench.replication import ReplicationBench
 from springtide.bench.rescale import RescaleBench
@@ -115,6 +116,12 @@ def migrate_compare(as_json: Json = False, quick: Quick = False, out: Out = HERE
 def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The time that a policy takes to decide about 2 000 instances on 100 workers."""
     _publish(DecideBench(rounds=5) if quick else DecideBench(), out, as_json)
+
+
+@app.command()
+def qod(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The time that the quality-of-data controller takes for a cycle, with up to 2 000 tasks."""
+    _publish(QodBench(rounds=8) if quick else QodBench(), out, as_json)
 
 
 @app.command()
