@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint test test-all chaos clean
+.PHONY: help setup demo lint postgres test test-all chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,13 +25,16 @@ lint: setup ## Check style, types and import directions
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: lint ## Lint, then run all tests but the slow ones
+postgres: ## Find a PostgreSQL server for the tests, or install one by apt
+	@bash scripts/postgres.sh
+
+test: lint postgres ## Lint, then run all tests but the slow ones
 	$(PYTEST) -m "not slow"
 
-test-all: lint ## Lint, then run every test
+test-all: lint postgres ## Lint, then run every test
 	$(PYTEST)
 
-chaos: setup ## Run the tests that kill, stall and corrupt
+chaos: setup postgres ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos
 
 clean: ## Remove .venv, caches and what Spark left behind
