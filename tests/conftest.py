@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
 from springtide import App
 from springtide.metrics.report import EpochReport
+from springtide.testing import Server, postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +30,24 @@ def spark() -> "Iterator[SparkSession]":
     session = make_session("springtide-tests", SessionConfig("local[2]", settings))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """One PostgreSQL, shared by all tests that need a database."""
+    with postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def dsn(server: Server) -> str:
+    """A database with a schema of the test's own."""
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server.dsn}?options=-csearch_path%3D{name}"
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ POINTS = {
     "manifest.after": "the manifest is committed; nothing is published",
     "publish.before": "a sink is about to publish the epoch",
     "publish.part": "a sink has written some of the epoch",
+    "publish.staged": "a database has the parts of the epoch; nobody sees them yet",
     "publish.after": "every sink has published; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",
     "claim.put": "a driver claims the checkpoint",

@@ -11,6 +11,7 @@ from springtide.bench.autoscale import AutoscaleBench
 from springtide.bench.compare import CompareBench
 from springtide.bench.decide import DecideBench
 from springtide.bench.deploy import DeployBench
+from springtide.bench.estimate import EstimateBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
@@ -135,6 +136,12 @@ def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> N
 def deploy(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """Slices in the wrong places, moved one at a time by OTD: traffic between workers, and an even load."""
     _publish(DeployBench(seconds=15.0) if quick else DeployBench(), out, as_json)
+
+
+@app.command()
+def estimate(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """How often the intervals of estimates hold the truth with half of the rows shed, against the plain way."""
+    _publish(EstimateBench(keys=8_000) if quick else EstimateBench(), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from springtide import faults
 from springtide.blocks.store import open_store
+from springtide.dataflow.postgres import postgres as postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,6 +26,9 @@ class EpochOutput(Protocol):
     epoch: int
     sink: str
     key: tuple[str, ...]
+    schema: pa.Schema
+    origin: str
+    """The app and its checkpoint: with another one, epochs are counted from 0 again."""
 
     def dataframe(self) -> "DataFrame":
         """The rows as a DataFrame."""

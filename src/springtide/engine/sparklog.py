@@ -1,10 +1,17 @@
 """Spark's own logs in the checkpoint: what an epoch's sources gave, and how to let Spark repeat an epoch."""
 
+import json
+
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
 
 DIRECTORY = "spark"
+
+
+def origin(app: str, store: Store) -> str:
+    """Whose epochs these are: the app, and the id that Spark gave its query when the checkpoint was new."""
+    return f"{app}/{json.loads(store.get(f'{DIRECTORY}/metadata'))['id']}"
 
 
 def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
