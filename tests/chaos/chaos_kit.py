@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEADLINE_S = 240.0
-WORKER_POINTS = frozenset({"update.begun", "block.put", "block.written", "publish.part"})
+WORKER_POINTS = frozenset({"update.begun", "block.put", "block.written", "publish.sent", "publish.part"})
 """Failpoints that a worker fires; all others are the driver's."""
 CLUSTER_POINTS = frozenset({"copy.read", "copy.written", "plan.flip"})
 """Failpoints that only an app on several workers comes to."""

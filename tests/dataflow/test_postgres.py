@@ -29,7 +29,7 @@ class Output:
     rows: Rows = ()
     schema: pa.Schema = field(default=SCHEMA)
     sink: str = "out"
-    origin: str = "app/1"
+    lineage: str = "app/1"
     key: tuple[str, ...] = ("word",)
     meanwhile: Callable[[], None] = field(default=lambda: None)
     """Called when the first part is written, and the second is not."""
@@ -67,7 +67,7 @@ def tables(dsn: str) -> set[str]:
 
 
 def recorded(dsn: str) -> list[tuple[str, str, int]]:
-    return sorted(ask(dsn, "SELECT origin, sink, epoch FROM springtide_epochs"))  # type: ignore[arg-type]
+    return sorted(ask(dsn, "SELECT lineage, sink, epoch FROM springtide_epochs"))  # type: ignore[arg-type]
 
 
 def test_rows_replace_those_of_their_key_and_a_repeated_epoch_touches_nothing(dsn: str) -> None:
@@ -100,7 +100,7 @@ def test_without_a_key_rows_are_added_once_and_epochs_of_others_count_apart(dsn:
         Output(0, [("a", 1), ("a", 1)]),
         Output(1, []),
         Output(3, [("b", 1)]),
-        Output(0, [("x", 7)], origin="app/2"),
+        Output(0, [("x", 7)], lineage="app/2"),
         Output(0, [("y", 7)], sink="other"),
     ):
         sink.publish(output)

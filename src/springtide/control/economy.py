@@ -5,12 +5,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Offer, Tenant
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import InstanceKey, Machine, Model
+from springtide.policies.shedding.probabilities import desired_of_tasks
 from springtide.policies.shedding.verdict import QodDecision
 from springtide.policies.shedding.warmup import WarmUp, still_warming
 
@@ -175,10 +178,10 @@ class Economy:
 def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:
     """How many times the work of all tasks fits into the fullest machine, at the accuracy that is wanted."""
     levels = {tenant.task(query): share for tenant, some in wanted.items() for query, share in some.items()}
-    accuracy = model.graph.highest([levels[query.name] for query in model.graph.queries])
+    accuracy = desired_of_tasks(model.graph, np.array([levels[query.name] for query in model.graph.queries]))
     load: dict[str, float] = {}
     for instance in model.instances:
-        cost = decision.full_cpu.get(instance.task, 0.0) * accuracy[model.graph.index[instance.task]]
+        cost = decision.full_cpu.get(instance.task, 0.0) * float(accuracy[model.graph.index[instance.task]])
         load[instance.worker] = load.get(instance.worker, 0.0) + cost
     return min((machine.cores / load[machine.id] for machine in model.machines if load.get(machine.id)), default=None)
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from springtide.dataflow.dead_letters import detoured
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.graph import Graph, Node, Sink, Source
 from springtide.dataflow.restrictions import Restrictions
-from springtide.dataflow.sources import SourceSpec, as_source
+from springtide.dataflow.sources import Kafka, SourceSpec, as_source
 from springtide.dataflow.stream import Stream
 from springtide.ids import valid_name
 from springtide.state.position import DEFAULT_SLICES, slice_bits
@@ -29,8 +30,10 @@ class Dataflow:
         self, name: str, source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any"
     ) -> Stream:
         """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session."""
-        self.add(Source(name, as_source(name, source)))
-        return Stream(self, name)
+        spec = as_source(name, source)
+        self.add(Source(name, spec))
+        stream = Stream(self, name)
+        return detoured(stream, spec) if isinstance(spec, Kafka) else stream
 
     def add(self, node: Node) -> None:
         valid_name("the step", node.name)

@@ -59,9 +59,17 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
         else:
             frames[node.name] = build(node, [frames[parent] for parent in node.parents])
         schemas[node.name] = arrow_schema(frames[node.name].schema)
-        if isinstance(node, Sink) and getattr(node.spec, "by", None) not in (None, *schemas[node.name].names):
-            raise BadGraph(node.name, f"a column of {schemas[node.name].names} in by=", repr(node.spec.by))  # type: ignore[attr-defined]
+        if isinstance(node, Sink):
+            _check_sink(node, schemas[node.name])
     return BoundGraph(graph, schemas, logics)
+
+
+def _check_sink(node: Sink, rows: pa.Schema) -> None:
+    """A sink that goes by a column must get it."""
+    for option in ("by", "key"):
+        column = getattr(node.spec, option, None)
+        if isinstance(column, str) and column not in rows.names:
+            raise BadGraph(node.name, f"a column of {rows.names} in {option}=", repr(column))
 
 
 def build(node: Node, parents: list[DataFrame]) -> DataFrame:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 
@@ -24,7 +25,7 @@ from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.replan import GoBack, Replan
 from springtide.engine.session import prepare_epoch_session
-from springtide.engine.sparklog import offsets, origin
+from springtide.engine.sparklog import lineage, offsets
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
@@ -158,6 +159,10 @@ class EpochRunner:
                 self._leftovers = None
         self.on_report(self._report(done, parent, frames, watch))
 
+    @cached_property
+    def _lineage(self) -> str:
+        return lineage(self.history.store)
+
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
 
@@ -257,8 +262,10 @@ class EpochRunner:
             rows = frames.committed(step)
             return rows.filter(FINAL) if final_only else rows
 
-        whose = origin(self.app, self.history.store)
-        return CommittedOutput(manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage, whose)
+        return CommittedOutput(
+            manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage,
+            self._lineage,
+        )  # fmt: skip
 
     def _report(
         self, done: "Computed", parent: Manifest | None, frames: EpochFrames, watch: Stopwatch

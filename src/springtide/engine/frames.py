@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
@@ -162,15 +163,19 @@ class EpochFrames:
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
     def _without_corrupt(self, frame: DataFrame) -> DataFrame:
-        """Rows that fit the schema; the others are counted."""
+        """Rows that fit the schema; the others are counted, and stay only if the app has a way for them."""
+        if MALFORMED in frame.columns:
+            return frame if self.bound.graph.may_shed else self._counted(frame, MALFORMED)
         if CORRUPT not in frame.columns:
             return frame
-        if self.bound.graph.may_shed:
+        if self.bound.graph.may_shed:  # They are tallied.
             return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+        return self._counted(frame, CORRUPT).filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+
+    def _counted(self, frame: DataFrame, malformed: str) -> DataFrame:
         observation = Observation()
         self._observed.append(observation)
-        counted = frame.observe(observation, F.count(F.col(CORRUPT)).alias("malformed"))
-        return counted.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+        return frame.observe(observation, F.count(F.col(malformed)).alias("malformed"))
 
     def _from_blocks(self, step: str) -> DataFrame:
         refs = self.outputs.get(step, ())

@@ -24,7 +24,7 @@ class CommittedOutput:
     frame: Callable[[], DataFrame]
     blocks: tuple[BlockRef, ...] | None
     storage: Storage
-    origin: str = ""
+    lineage: str = ""
 
     def dataframe(self) -> DataFrame:
         return self.frame()

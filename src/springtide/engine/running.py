@@ -32,6 +32,7 @@ from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.kafka.session import equipped
+from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SessionConfig, make_session, retaining
@@ -113,6 +114,7 @@ class Running:
         graph, spark, config = self.graph, self._spark, self.config
         _check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
+        check_sinks(graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names)

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, MapType, StructType, VariantType
 
 from springtide.dataflow.graph import Node, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Streaming
 from springtide.ids import Epoch
 from springtide.plan.shedding import BITS, threshold
@@ -22,7 +23,7 @@ def with_lots(frame: DataFrame, node: Node, epoch: Epoch) -> DataFrame:
     may give equal rows, they are told apart by where they stand as well; but not those of a user's own DataFrame:
     after a shuffle in it, places are not the same when a task is repeated.
     """
-    columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType) and c.name != CORRUPT]
+    columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType)]
     placed = isinstance(node, Source) and not node.spec.unique_rows and not isinstance(node.spec, Streaming)
     parts = [f"{epoch}L", f"'{node.name}'", *columns, *(["monotonically_increasing_id()"] if placed else [])]
     return frame.selectExpr("*", f"xxhash64({', '.join(parts)}) & {(1 << BITS) - 1}L AS {LOT}")
@@ -58,7 +59,8 @@ def tally(frames: dict[str, DataFrame], shares: dict[str, list[float]]) -> dict[
     """
     counts = None
     for number, (producer, frame) in enumerate(sorted(frames.items())):
-        sound = f"{CORRUPT} IS NULL" if CORRUPT in frame.columns else "true"
+        broken = next((name for name in (CORRUPT, MALFORMED) if name in frame.columns), None)
+        sound = "true" if broken is None else f"{broken} IS NULL"
         lots = [f"{sound} AND {LOT} < {threshold(s)}L" if s < 1 else sound for s in shares[producer]]
         kept = ", ".join(f"count_if({lot})" for lot in lots)
         one = frame.selectExpr(

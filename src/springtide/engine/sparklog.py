@@ -9,11 +9,6 @@ from springtide.ids import Epoch
 DIRECTORY = "spark"
 
 
-def origin(app: str, store: Store) -> str:
-    """Whose epochs these are: the app, and the id that Spark gave its query when the checkpoint was new."""
-    return f"{app}/{json.loads(store.get(f'{DIRECTORY}/metadata'))['id']}"
-
-
 def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
     """Where each source ends in an epoch, as Spark logged it before the epoch began."""
     try:
@@ -21,6 +16,11 @@ def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     return tuple(lines[2:])
+
+
+def lineage(store: Store) -> str:
+    """The id that Spark gave this checkpoint's query when it first started; it outlives restarts and going back."""
+    return str(json.loads(store.get(f"{DIRECTORY}/metadata"))["id"])
 
 
 def initial_offset(store: Store, source: int) -> str | None:

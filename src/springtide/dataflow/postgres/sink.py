@@ -45,7 +45,7 @@ class Postgres:
             target = wanted.open(connection, create=self.create)
             if self._recorded(connection, target, output) >= output.epoch:
                 return
-            stage = Stage.new(target, output.origin, step, output.epoch)
+            stage = Stage.new(target, output.lineage, step, output.epoch)
             stage.clear(connection)
             stage.create(connection, columns)
         # The connection is not kept while the workers write: that may take long.
@@ -70,16 +70,16 @@ class Postgres:
 
         name = target.beside(EPOCHS)
         create = SQL(
-            "CREATE TABLE IF NOT EXISTS {} (origin text, sink text, target text, epoch bigint NOT NULL, "
-            "published timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (origin, sink, target))"
+            "CREATE TABLE IF NOT EXISTS {} (lineage text, sink text, target text, epoch bigint NOT NULL, "
+            "published timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (lineage, sink, target))"
         ).format(name)
         there = connection.execute("SELECT to_regclass(%s)", [name.as_string(connection)]).fetchone()
         if there is None or there[0] is None:
             # Another app may be faster.
             with suppress(psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
                 connection.execute(create)
-        ask = SQL("SELECT epoch FROM {} WHERE origin = %s AND sink = %s AND target = %s").format(name)
-        found = connection.execute(ask, [output.origin, output.sink, target.name]).fetchone()
+        ask = SQL("SELECT epoch FROM {} WHERE lineage = %s AND sink = %s AND target = %s").format(name)
+        found = connection.execute(ask, [output.lineage, output.sink, target.name]).fetchone()
         return -1 if found is None else int(found[0])
 
     def _record(self, connection: "Connection[Any]", target: Target, output: "EpochOutput") -> bool:
@@ -87,11 +87,11 @@ class Postgres:
         from psycopg.sql import SQL
 
         note = SQL(
-            "INSERT INTO {} AS known (origin, sink, target, epoch) VALUES (%s, %s, %s, %s) "
-            "ON CONFLICT (origin, sink, target) DO UPDATE "
+            "INSERT INTO {} AS known (lineage, sink, target, epoch) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (lineage, sink, target) DO UPDATE "
             "SET epoch = excluded.epoch, published = excluded.published WHERE known.epoch < excluded.epoch"
         ).format(target.beside(EPOCHS))
-        noted = connection.execute(note, [output.origin, output.sink, target.name, output.epoch])
+        noted = connection.execute(note, [output.lineage, output.sink, target.name, output.epoch])
         return bool(noted.rowcount == 1)
 
     def _merge(self, stage: Stage, columns: list[str], epoch: int) -> "Composed":

@@ -39,8 +39,8 @@ class Stage:
     attempt: str
 
     @classmethod
-    def new(cls, target: Target, origin: str, sink: str, epoch: int) -> "Stage":
-        owner = hashlib.blake2b(f"{origin}\n{sink}\n{target.name}".encode(), digest_size=8).hexdigest()
+    def new(cls, target: Target, lineage: str, sink: str, epoch: int) -> "Stage":
+        owner = hashlib.blake2b(f"{lineage}\n{sink}\n{target.name}".encode(), digest_size=8).hexdigest()
         return cls(target, owner, epoch, secrets.token_hex(4))
 
     @property
