@@ -51,7 +51,7 @@ def bag(rows: list[Row]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(sorted(row.items())) for row in rows)
 
 
-@pytest.mark.parametrize("name", ["wordcount", "clickstream", "sessions", "two_stage"])
+@pytest.mark.parametrize("name", ["wordcount", "clickstream", "sessions", "two_stage", "taxi_drives", "knn"])
 def test_an_example_defines_an_app_that_is_whole(name: str) -> None:
     app = example(name)["app"]
     assert isinstance(app, App)

@@ -68,7 +68,7 @@ class Tenant:
         snapshot = observe(reports, Shape(_edges(self.graph), workers), window_s)
         if snapshot is None:
             return None
-        found = pace([r for r in reports if not r.replayed], sum(w.slots for w in workers))
+        found = pace([r for r in reports if not r.replayed], _slots_at_work(snapshot))
         usual_s = epoch_s + snapshot.epoch_s
         rates = {
             s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
@@ -82,8 +82,7 @@ class Tenant:
         makes each row dearer.
         """
         snapshot = offer.snapshot
-        slots = sum(worker.slots for worker in snapshot.workers)
-        dearer = slots / max(offer.pace.room(max(epoch_s, 2 * offer.pace.fixed_s)), 0.1)
+        dearer = _slots_at_work(snapshot) / max(offer.pace.room(max(epoch_s, 2 * offer.pace.fixed_s)), 0.1)
         alone = snapshot.workers[0].id if len(snapshot.workers) == 1 else WorkerId("")
         known = {worker.id for worker in snapshot.workers}
         for step, found in snapshot.operators.items():
@@ -135,6 +134,12 @@ class Tenant:
         if share is None or not 0 <= instance < share.instances:
             raise Refused(f"step {step!r} has no instance {instance} with slices that could move")
         self._running.move(step, share.slices_of(InstanceId(instance)), target)
+
+
+def _slots_at_work(snapshot: Snapshot) -> int:
+    """Of the workers that have instances: others lend an epoch no cores."""
+    at_work = {instance.worker for instance in snapshot.instances}
+    return sum(w.slots for w in snapshot.workers if w.id in at_work) or sum(w.slots for w in snapshot.workers)
 
 
 def _edges(graph: Dataflow) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,144 @@
+"""An app without Spark: epochs on a clock of its own, which take as long as their rows cost on so many cores."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from springtide import App, agg, sinks, sources
+from springtide.control.tenant import Tenant
+from springtide.dataflow.economy import shedding
+from springtide.dataflow.graph import Graph, Sink, Source
+from springtide.ids import PlanVersion, WorkerId
+from springtide.metrics.pace import useful_s
+from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases, SourceReport
+from springtide.migration.errors import Refused
+from springtide.plan.plan import OperatorPlan, Plan, even_plan
+from springtide.plan.shedding import NOTHING
+from springtide.plan.worker import Worker
+
+CORES = 2
+SLICES = 32
+FIXED_S = 0.3
+
+
+def two_queries(low: float = 0.2, high: float = 0.5, priorities: tuple[int, int] = (0, 5)) -> Graph:
+    """One source and two keyed steps, a query each."""
+    app = App("app")
+    rows = app.source("rows", sources.generator(1000)).key_by("key")
+    for name, minimum, priority in (("low", low, priorities[0]), ("high", high, priorities[1])):
+        counted = rows.aggregate(f"count-{name}", n=agg.count())
+        counted.sink(name, sinks.noop()).with_minimum_accuracy(minimum).with_priority(priority)
+    return app.graph()
+
+
+def one_query(minimum: float, priority: int) -> Graph:
+    app = App("app")
+    counted = app.source("rows", sources.generator(1000)).key_by("key").aggregate("count", n=agg.count())
+    counted.sink("out", sinks.noop()).with_minimum_accuracy(minimum).with_priority(priority)
+    return app.graph()
+
+
+@dataclass
+class ModelApp:
+    """Stands in for a running app: what was done to it counts from its next epoch on, and is remembered."""
+
+    graph: Graph
+    cost_s: float = 0.001
+    """Of a row in each keyed step, on one core."""
+    rate: float = 100.0
+    """Rows a second of each source."""
+    share: float = 1.0
+    """Of the cores, if others have the rest."""
+    beside: "list[ModelApp]" = field(default_factory=list)
+    """Apps on the same cores: what they leave is there for this one, and at least its even share."""
+    workers: tuple[Worker, ...] = ()
+    now: float = 0.0
+    reports: list[EpochReport] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        steps = tuple(step for step in self.graph.feeders)
+        plan = even_plan(
+            steps, slices=SLICES, instances=CORES, worker=WorkerId("driver"), version=PlanVersion(1)
+        )
+        if self.workers:
+            first = self.workers[0]
+            owned = OperatorPlan(plan.operators[steps[0]].instance_of, (first.id,) * CORES)
+            plan = Plan(PlanVersion(1), SLICES, self.workers, dict.fromkeys(steps, owned))
+        self.plan = plan
+        self._lag = {source.name: 0.0 for source in self.graph.of(Source)}
+        self._limits: dict[str, int] = {}
+        self._shedding = NOTHING
+
+    def shed(self, accuracies: Mapping[str, float]) -> None:
+        minima = {sink.name: sink.restrictions.minimum_accuracy for sink in self.graph.of(Sink)}
+        for query, accuracy in accuracies.items():
+            assert minima[query] <= accuracy <= 1, "never below the minimum"
+        self.calls.append(("shed", dict(accuracies)))
+        self._shedding = shedding(self.graph, accuracies)
+
+    def admit(self, rows: Mapping[str, int]) -> None:
+        self.calls.append(("admit", dict(rows)))
+        self._limits = dict(rows)
+
+    def move(self, step: str, slices: Any, target: str) -> None:
+        self.calls.append(("move", (step, target)))
+        if target == "full":
+            raise Refused("no room")
+
+    def of(self, kind: str) -> list[Any]:
+        """What was asked for, by kind."""
+        return [what for name, what in self.calls if name == kind]
+
+    @property
+    def lag(self) -> float:
+        return sum(self._lag.values())
+
+    def run(self, until_s: float) -> None:
+        """Epochs, one after the other."""
+        while self.now < until_s:
+            self._epoch()
+
+    @property
+    def _cores(self) -> float:
+        left = CORES * self.share - sum(other.busy for other in self.beside)
+        return max(left, CORES * self.share / (1 + len(self.beside)))
+
+    @property
+    def busy(self) -> float:
+        """Cores in use, in the last epoch."""
+        return useful_s(self.reports[-1]) / self.reports[-1].phases.total_s if self.reports else 0.0
+
+    def _epoch(self) -> None:
+        taken = {s: round(min(lag, self._limits.get(s, lag))) for s, lag in self._lag.items()}
+        kept = {
+            step: {p: taken[p] * self._shedding.share(p, step) for p in producers}
+            for step, producers in self.graph.feeders.items()
+        }
+        useful = {step: sum(rows.values()) * self.cost_s for step, rows in kept.items()}
+        took = FIXED_S + sum(useful.values()) / self._cores
+        self.now += took
+        for source in self._lag:
+            self._lag[source] += self.rate * took - taken[source]
+        worker = self.plan.workers[0].id if len(self.plan.workers) > 1 else ""
+        operators = tuple(
+            OperatorReport(
+                step, round(sum(rows.values())), shed_rows=round(sum(taken[p] - n for p, n in rows.items())),
+                instances=tuple(
+                    InstanceReport(i, round(sum(rows.values()) / CORES), process_s=useful[step] / CORES, worker=worker)
+                    for i in range(CORES)
+                ),
+            )
+            for step, rows in kept.items()
+        )  # fmt: skip
+        found = tuple(SourceReport(s, taken[s], round(self._lag[s]), 0.0) for s in self._lag)
+        self.reports.append(
+            EpochReport(
+                "app", len(self.reports), self.now, 1, False, sum(taken.values()), 0, round(self.lag), 0.0, 0,
+                Phases(compute_s=took), operators, sources=found,
+            )
+        )  # fmt: skip
+
+
+def tenant(model: ModelApp, name: str = "app") -> Tenant:
+    return Tenant(name, model.graph, model)  # type: ignore[arg-type]

@@ -1,0 +1,204 @@
+"""The economy on apps without Spark: who gives way, by how much, and when it ends."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from economy_kit import CORES, ModelApp, one_query, tenant, two_queries
+
+from springtide.blocks.store import LocalStore
+from springtide.control.economy import FEWEST, Economy, EconomyConfig
+from springtide.control.shedlog import ShedLog, read_shed_log
+from springtide.ids import WorkerId
+from springtide.migration.errors import Refused
+from springtide.plan.worker import Worker
+
+CYCLE_S = 5.0
+CAPACITY = CORES / 0.002
+"""Rows a second at which two steps of a millisecond each keep all cores busy."""
+
+
+class Play:
+    """Apps and their economy, cycle by cycle; nothing runs by itself."""
+
+    def __init__(self, place: Path, **models: ModelApp) -> None:
+        self.models = models
+        self.economy = Economy(EconomyConfig(cycle_s=CYCLE_S), clock=lambda: self.now)
+        self.tenants = {name: tenant(model, name) for name, model in models.items()}
+        self.stores = {name: LocalStore(place / name) for name in models}
+        self.now = 0.0
+        for name, each in self.tenants.items():
+            self.economy._tenants[name] = (each, ShedLog(self.stores[name]))
+
+    def cycles(self, count: int) -> Iterator[dict[str, dict[str, float]]]:
+        """By app and query: the accuracy wanted, after each cycle."""
+        for _ in range(count):
+            self.now += CYCLE_S
+            for model in self.models.values():
+                model.run(self.now)
+            self.economy.cycle()
+            yield {name: dict(each.accuracy) for name, each in self.tenants.items()}
+
+
+def overloaded(place: Path, **options: float) -> tuple[Play, ModelApp]:
+    model = ModelApp(two_queries(), rate=0.3 * CAPACITY)
+    play = Play(place, app=model)
+    list(play.cycles(4))
+    return play, model
+
+
+def test_without_reports_nothing_is_done(tmp_path: Path) -> None:
+    model = ModelApp(two_queries())
+    play = Play(tmp_path, app=model)
+    assert play.economy.cycle() is None
+    assert (model.calls, read_shed_log(play.stores["app"])) == ([], [])
+
+
+def test_with_room_for_all_nothing_is_shed(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    assert [*play.cycles(6)][-1]["app"] == {"low": 1.0, "high": 1.0}
+    assert not any(model.of("shed"))
+
+
+def test_the_lower_priority_gives_way_at_once_and_alone(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.rate = 1.1 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(12)]
+    assert found[0]["low"] < 0.7, "in the first cycle that sees it"
+    assert all(wanted["high"] == 1.0 for wanted in found), "there is enough for it"
+    assert all(0.2 <= wanted["low"] < 1 for wanted in found)
+
+
+def test_under_more_load_both_give_way_and_neither_falls_below_its_minimum(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.rate = 2 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(12)]
+    assert all(wanted["low"] == pytest.approx(0.2) for wanted in found[1:])
+    assert all(0.5 <= wanted["high"] < 1 for wanted in found[1:])
+    lags = [report.lag_rows or 0 for report in model.reports if report.ended_at > 60]
+    assert max(lags) < 2 * CYCLE_S * model.rate, "what waits arrives in less than two cycles"
+
+
+def test_where_the_minima_do_not_fit_rows_wait_and_the_read_limits_follow_the_true_rate(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.rate = 6 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(10)]
+    assert found[-1] == {"low": pytest.approx(0.2), "high": pytest.approx(0.5)}
+    # A row costs 0.7 ms now, on two cores of which 85 % are planned for.
+    limits = [rows["rows"] for rows in model.of("admit")[-4:]]
+    config = EconomyConfig()
+    assert all(limit <= config.epoch_s * CORES / 0.0007 for limit in limits)
+    assert all(limit > 0.5 * config.utilisation * config.epoch_s * CORES / 0.0007 for limit in limits)
+    assert all(report.phases.total_s < 2 * config.epoch_s for report in model.reports[-4:])
+
+
+def test_after_the_overload_accuracy_rises_step_by_step_to_all(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.rate = 2 * CAPACITY
+    low = [wanted["app"]["low"] for wanted in play.cycles(6)][-1]
+    model.rate = 0.2 * CAPACITY
+    found = [low, *(wanted["app"]["low"] for wanted in play.cycles(10))]
+    assert found[-1] == 1.0
+    assert all(after - before <= EconomyConfig().rise + 1e-9 for before, after in pairwise(found))
+    assert model.of("shed")[-1] == {}, "nothing is left to shed"
+
+
+def test_a_load_that_stays_is_met_by_accuracies_that_stay(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.rate = 1.5 * CAPACITY
+    found = [wanted["app"]["high"] for wanted in play.cycles(24)][8:]
+    assert max(found) - min(found) < 0.15
+
+
+def test_more_costly_rows_and_fewer_cores_are_seen_too(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.share = 0.2
+    assert [wanted["app"] for wanted in play.cycles(6)][-1]["low"] < 1
+
+
+def test_the_limit_of_a_source_is_never_tiny(tmp_path: Path) -> None:
+    play, model = overloaded(tmp_path)
+    model.cost_s = 0.5
+    list(play.cycles(8))
+    assert min(rows["rows"] for rows in model.of("admit")) >= FEWEST
+
+
+def test_of_two_apps_on_one_machine_the_one_of_lower_priority_gives_way(tmp_path: Path) -> None:
+    modest, proud = (ModelApp(one_query(0.1, p), rate=200.0) for p in (1, 9))
+    modest.beside, proud.beside = [proud], [modest]
+    play = Play(tmp_path, modest=modest, proud=proud)
+    list(play.cycles(4))
+    modest.rate = proud.rate = 1000.0
+    for wanted in play.cycles(8):
+        assert wanted["proud"]["out"] >= wanted["modest"]["out"]
+    assert wanted["modest"]["out"] < 0.7
+    assert wanted["proud"]["out"] > 0.9
+    assert all(proud_told.reasons for proud_told in read_shed_log(play.stores["modest"])[-1:])
+
+
+def test_equal_priorities_give_way_alike(tmp_path: Path) -> None:
+    model = ModelApp(two_queries(0.2, 0.2, (0, 0)), rate=0.3 * CAPACITY)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(4))
+    model.rate = 1.5 * CAPACITY
+    for wanted in play.cycles(8):
+        assert wanted["app"]["low"] == pytest.approx(wanted["app"]["high"], abs=0.02)
+
+
+@pytest.mark.parametrize("target", ["2", "full"])
+def test_minima_that_do_not_fit_a_worker_move_an_instance_to_another(tmp_path: Path, target: str) -> None:
+    workers = (Worker(WorkerId("1"), slots=CORES), Worker(WorkerId(target), slots=CORES))
+    model = ModelApp(two_queries(0.7, 0.7), rate=0.3 * CAPACITY, workers=workers)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(3))
+    model.rate = 1.1 * CAPACITY
+    list(play.cycles(2))
+    assert set(model.of("move")) == {("count-low", target)}, "the lower priority moves"
+    told = [reason for entry in read_shed_log(play.stores["app"]) for reason in entry.reasons]
+    assert any(("refused: no room" in reason) == (target == "full") for reason in told if "moves from" in reason)
+
+
+def test_a_decision_that_fails_is_noted_and_the_loop_goes_on(tmp_path: Path) -> None:
+    model = ModelApp(two_queries(), rate=0.3 * CAPACITY)
+    model.run(30.0)
+    reports, model.reports = model.reports, None  # type: ignore[assignment]
+    economy, store = Economy(EconomyConfig(cycle_s=0.01)), LocalStore(tmp_path)
+    economy.join(tenant(model), ShedLog(store))
+    try:
+        _until(lambda: any("could not decide: TypeError" in r for e in read_shed_log(store) for r in e.reasons))
+        model.reports = reports
+        _until(lambda: bool(model.of("admit")))
+    finally:
+        economy.leave("app")
+    assert not any(thread.name == "springtide-economy" for thread in threading.enumerate())
+
+
+def test_cycles_run_as_long_as_somebody_may_shed(tmp_path: Path) -> None:
+    economy = Economy(EconomyConfig(cycle_s=60.0))
+
+    def running() -> bool:
+        return any(thread.name == "springtide-economy" for thread in threading.enumerate())
+
+    economy.join(tenant(ModelApp(one_query(1.0, 0)), "firm"), ShedLog(LocalStore(tmp_path / "firm")))
+    assert not running()
+    economy.join(tenant(ModelApp(one_query(0.5, 0)), "soft"), ShedLog(LocalStore(tmp_path / "soft")))
+    assert running()
+    economy.leave("soft")
+    assert not running()
+    economy.leave("firm")
+
+
+@pytest.mark.parametrize("name", ["cycle_s", "epoch_s", "utilisation", "rise"])
+def test_a_bad_setting_is_named(name: str) -> None:
+    with pytest.raises(Refused, match=name):
+        EconomyConfig(**{name: 0.0})
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
