@@ -66,7 +66,7 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    moment = _moment(state, logic.late_us)
+    moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames))
     source = frames.input_of(node.name)
     from_state = not frames.bound.graph.reads_sources(node.name)
     if not from_state:  # What a keyed step has written is read where it was written.
@@ -161,6 +161,12 @@ def run_capture(
         instances=tuple(r.report for r in records),
     )  # fmt: skip
     return tuple(r.output for r in records if r.output is not None), report
+
+
+def _kept_of(step: str, frames: EpochFrames) -> float:
+    """The share of the rows before a step that reaches it; where there are none, any will do."""
+    producers = frames.bound.graph.feeders[step]
+    return min(frames.shedding.share(producer, step) for producer in producers) or 1.0
 
 
 def _moment(state: OperatorState, late_us: int | None) -> Moment:
