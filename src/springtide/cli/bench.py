@@ -15,6 +15,7 @@ from springtide.bench.estimate import EstimateBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
+from springtide.bench.priorities import PrioritiesBench
 from springtide.bench.qod import QodBench
 from springtide.bench.recover import RecoverBench
 from springtide.bench.replication import ReplicationBench
@@ -123,6 +124,12 @@ def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None
 def qod(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """The time that the quality-of-data controller takes for a cycle, with up to 2 000 tasks."""
     _publish(QodBench(rounds=8) if quick else QodBench(), out, as_json)
+
+
+@app.command()
+def priorities(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """Two apps with more load than two workers hold: who gives way, and whether anybody falls below its minimum."""
+    _publish(PrioritiesBench.quick() if quick else PrioritiesBench(), out, as_json)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """The economy of a cluster: once in a cycle, who gives way and by how much. Admit, shed; scaling is the loop's."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from springtide.policies.shedding.warmup import WarmUp, still_warming
 
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
+CHANCE = 3.0
+"""Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
 SAME = 0.01
 """Accuracies that differ by less are not worth a change."""
 
@@ -103,7 +106,7 @@ class Economy:
             memory.warming = still_warming(memory.warming, model, self.clock())
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
-            wanted = {tenant: self._wanted(tenant, decision) for tenant in offers}
+            wanted = {tenant: self._wanted(tenant, offer, decision) for tenant, offer in offers.items()}
             room = _room(model, decision, wanted)
             for tenant, offer in offers.items():
                 self._enact(tenant, wanted[tenant], self._admitted(offer, room), decision)
@@ -125,13 +128,15 @@ class Economy:
             {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
         )
 
-    def _wanted(self, tenant: Tenant, decision: QodDecision) -> dict[str, float]:
+    def _wanted(self, tenant: Tenant, offer: Offer, decision: QodDecision) -> dict[str, float]:
         """By query: what it is to have, and never less than its minimum: what can't be worked on then has to wait."""
         wanted = {}
+        rows = sum(offer.rates.values()) * self.config.cycle_s
         for query in tenant.queries():
             name = tenant.step(query.name) or query.name
             now = tenant.accuracy[name]
-            asked = max(query.minimum_accuracy, min(decision.accuracy[query.name], now + self.config.rise))
+            least = _safely(query.minimum_accuracy, rows)
+            asked = max(least, min(decision.accuracy[query.name], now + self.config.rise))
             wanted[name] = now if abs(asked - now) < SAME and asked < 1 else asked
         return wanted
 
@@ -173,6 +178,11 @@ class Economy:
         with self._turn:
             for tenant, log in self._tenants.values():
                 log.add(self.clock(), tenant.accuracy, {}, (reason,))
+
+
+def _safely(minimum: float, rows: float) -> float:
+    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
+    return min(1.0, minimum + CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0)))
 
 
 def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:

@@ -68,7 +68,7 @@ class Tenant:
         snapshot = observe(reports, Shape(_edges(self.graph), workers), window_s)
         if snapshot is None:
             return None
-        found = pace([r for r in reports if not r.replayed], _slots_at_work(snapshot))
+        found = pace([r for r in reports if not r.replayed], _slots_at_work(snapshot), self._running.cores)
         usual_s = epoch_s + snapshot.epoch_s
         rates = {
             s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
@@ -88,9 +88,10 @@ class Tenant:
         for step, found in snapshot.operators.items():
             if step not in self.graph.feeders:
                 continue
-            busiest = max(i.useful_s for i in found) / snapshot.window_s * dearer
-            taken = self._reaching(step, snapshot) / len(found)
-            for instance in found:
+            busy = [i for i in found if i.records_in] or found  # Who only stands by has none.
+            busiest = max(i.useful_s for i in busy) / snapshot.window_s * dearer
+            taken = self._reaching(step, snapshot) / len(busy)
+            for instance in busy:
                 worker = instance.worker if instance.worker in known else alone
                 if worker:
                     yield TaskInstance(self.task(step), instance.number, worker, taken, busiest)

@@ -179,6 +179,11 @@ class Running:
         admit(self._spark, self.query, [rows.get(source.name) for source in self.graph.of(Source)])
 
     @property
+    def cores(self) -> int:
+        """The tasks that Spark runs at once."""
+        return self._spark.sparkContext.defaultParallelism
+
+    @property
     def plan(self) -> Plan:
         """The plan in force."""
         if self._staff is None:

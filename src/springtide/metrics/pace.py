@@ -28,8 +28,11 @@ def useful_s(report: EpochReport) -> float:
     return sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for o in report.operators)
 
 
-def pace(reports: Sequence[EpochReport], cores: float) -> EpochPace:
-    """The line through the lengths of epochs; where they are all alike, the one that `cores` expects."""
+def pace(reports: Sequence[EpochReport], cores: float, most: float | None = None) -> EpochPace:
+    """The line through the lengths of epochs; where they are all alike, the one that `cores` expects.
+
+    Steps that do not wait for each other may keep more cores busy than one step is planned for: up to `most`.
+    """
     times = [(useful_s(report), report.phases.total_s) for report in reports]
     count = len(times)
     mean_useful = sum(useful for useful, _ in times) / count
@@ -38,5 +41,6 @@ def pace(reports: Sequence[EpochReport], cores: float) -> EpochPace:
     along = sum((useful - mean_useful) * (total - mean_total) for useful, total in times)
     slope = (along + DOUBT / cores) / (spread + DOUBT)
     # More than all cores can't work, and an epoch takes no less than its work.
-    slope = min(max(slope, 1 / cores), max(mean_total / mean_useful, 1 / cores) if mean_useful > 0 else 1 / cores)
+    least = 1 / max(cores, most or 0.0)
+    slope = min(max(slope, least), max(mean_total / mean_useful, least) if mean_useful > 0 else 1 / cores)
     return EpochPace(max(0.0, mean_total - slope * mean_useful), 1 / slope)
