@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from spark_kit import Row, bag, parquet_epochs
 
-from springtide import App, agg
+from springtide import App, agg, sinks
+from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.sinks import Memory
 from springtide.metrics.report import EpochReport, QueryReport
 from springtide.migration.errors import Refused
@@ -157,3 +158,38 @@ def test_no_query_is_shed_below_its_minimum(
     finally:
         running.stop()
     assert told in str(refused.value)
+
+
+def test_rows_that_are_worth_least_go_first(spark: "SparkSession", tmp_path: Path) -> None:
+    app, kept, given = App("worth"), Memory(), rows(0)
+    source = parquet_epochs(tmp_path / "rows", given, SCHEMA, "id BIGINT, k STRING")
+    worth = "CASE k WHEN 'a' THEN 100.5 WHEN 'b' THEN 7 WHEN 'c' THEN double('NaN') WHEN 'd' THEN NULL ELSE -1 END"
+    stream = app.source("rows", source, utility=worth)
+    stream.sink("kept", kept).with_minimum_accuracy(0.0)
+    running = app.start(spark, checkpoint=str(tmp_path / "cp"), until="available")
+    running.shed({"kept": 0.5})
+    reports = [report for report in running.wait() if report.queries[0].shed]
+    assert reports
+    for report in reports:
+        offered = Counter(row["k"] for row in given[report.epoch])
+        got = Counter(row["k"] for row in kept.epochs[report.epoch].to_pylist())
+        assert exact(report)
+        assert (got["a"], got["b"]) == (offered["a"], offered["b"]), "worth more than all others"
+        assert (got["c"], got["d"]) == (0, 0), "what is no number is worth least"
+        # A quarter of the rows is worth more, a half is worth -1: a half of those is needed.
+        assert report.queries[0].accuracy == pytest.approx(0.5, abs=0.06)
+
+
+def test_a_utility_that_can_not_be_meant_is_refused(spark: "SparkSession", tmp_path: Path) -> None:
+    source = parquet_epochs(tmp_path / "rows", rows(0), SCHEMA, "id BIGINT, k STRING")
+    app = App("nonsense")
+    app.source("rows", source, utility="fare").sink("out", sinks.noop())
+    with pytest.raises(StepFailed, match="step 'rows' failed while reading its utility 'fare'"):
+        app.start(spark, checkpoint=str(tmp_path / "cp"))
+    with pytest.raises(BadGraph, match="an SQL expression"):
+        App("empty").source("rows", source, utility=" ")
+    app = App("both")
+    stream = app.source("rows", source, utility="id")
+    stream.key_by("k").aggregate("count", n=agg.count(estimate=True)).sink("out", sinks.noop())
+    with pytest.raises(BadGraph, match="which sheds by utility and not by chance, got estimates"):
+        app.start(spark, checkpoint=str(tmp_path / "cp"))

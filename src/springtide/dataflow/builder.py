@@ -27,11 +27,21 @@ class Dataflow:
         self._nodes: dict[str, Node] = {}
 
     def source(
-        self, name: str, source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any"
+        self,
+        name: str,
+        source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any",
+        *,
+        utility: str | None = None,
     ) -> Stream:
-        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session."""
+        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session.
+
+        With `utility`, an SQL expression over its columns, rows that are worth little are shed first when queries of
+        the app give way; without, rows are shed at random.
+        """
         spec = as_source(name, source)
-        self.add(Source(name, spec))
+        if utility is not None and (not isinstance(utility, str) or not utility.strip()):
+            raise BadGraph(name, "a utility that is an SQL expression, such as 'if(vip, 1, 0)'", repr(utility))
+        self.add(Source(name, spec, utility))
         stream = Stream(self, name)
         return detoured(stream, spec) if isinstance(spec, Kafka) else stream
 
