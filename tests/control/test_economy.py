@@ -202,3 +202,16 @@ def _until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_on_the_way_up_no_query_overtakes_one_of_higher_priority(tmp_path: Path) -> None:
+    graph = two_queries(low=0.5, high=0.1)
+    model = ModelApp(graph, rate=0.3 * CAPACITY)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(4))
+    model.rate = 4 * CAPACITY
+    assert [*play.cycles(6)][-1]["app"]["low"] > [*play.cycles(1)][-1]["app"]["high"], "its minimum is higher"
+    model.rate = 0.2 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(12)]
+    assert all(wanted["low"] <= max(0.52, wanted["high"]) for wanted in found)
+    assert found[-1] == {"low": 1.0, "high": 1.0}

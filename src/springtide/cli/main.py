@@ -19,6 +19,7 @@ from springtide.cli.load import CannotLoad, UserCodeFailed
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
 from springtide.cli.plan import plan
+from springtide.cli.queries import queries
 from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
 from springtide.cli.scale import scale
@@ -117,6 +118,7 @@ cli.command()(cancel_migration)
 cli.command()(adapt)
 cli.command()(history)
 cli.command()(explain)
+cli.command()(queries)
 cli.command()(simulate)
 cli.add_typer(bench, name="bench")
 

@@ -106,7 +106,7 @@ class Economy:
             memory.warming = still_warming(memory.warming, model, self.clock())
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
-            wanted = {tenant: self._wanted(tenant, offer, decision) for tenant, offer in offers.items()}
+            wanted = self._wanted(offers, decision)
             room = _room(model, decision, wanted)
             for tenant, offer in offers.items():
                 self._enact(tenant, wanted[tenant], self._admitted(offer, room), decision)
@@ -128,16 +128,24 @@ class Economy:
             {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
         )
 
-    def _wanted(self, tenant: Tenant, offer: Offer, decision: QodDecision) -> dict[str, float]:
-        """By query: what it is to have, and never less than its minimum: what can't be worked on then has to wait."""
-        wanted = {}
-        rows = sum(offer.rates.values()) * self.config.cycle_s
-        for query in tenant.queries():
+    def _wanted(self, offers: Mapping[Tenant, Offer], decision: QodDecision) -> dict[Tenant, dict[str, float]]:
+        """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
+
+        Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
+        on its way.
+        """
+        wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
+        queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
+        ceiling: dict[int, float] = {}
+        for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
             name = tenant.step(query.name) or query.name
-            now = tenant.accuracy[name]
-            least = _safely(query.minimum_accuracy, rows)
-            asked = max(least, min(decision.accuracy[query.name], now + self.config.rise))
-            wanted[name] = now if abs(asked - now) < SAME and asked < 1 else asked
+            now, goal = tenant.accuracy[name], decision.accuracy[query.name]
+            least = _safely(query.minimum_accuracy, sum(offers[tenant].rates.values()) * self.config.cycle_s)
+            most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
+            asked = max(least, min(goal, now + self.config.rise, most))
+            wanted[tenant][name] = asked = now if abs(asked - now) < SAME and asked < 1 else asked
+            if asked < goal:
+                ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
         return wanted
 
     def _admitted(self, offer: Offer, room: float | None) -> dict[str, int]:
