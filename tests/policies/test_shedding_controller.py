@@ -18,7 +18,7 @@ def near(values: object) -> object:
 
 def test_nothing_is_shed_if_all_have_room() -> None:
     decision = decide(steady(taxi(), dict.fromkeys(ON_A, 0.25), ON_A, {"a": 1}))
-    assert not decision.sheds
+    assert not decision.shed
     assert decision.accuracy == {"snk1": 1.0, "snk2": 1.0}
     assert set(decision.keep.values()) | set(decision.admit.values()) == {1.0}
     assert not decision.moves
@@ -231,10 +231,10 @@ def test_a_bad_model_is_told_what_is_wrong(change: dict[str, object], message: s
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Query("q", 1.5), "priority of query 'q': expected an integer, got 1.5"),
-        (lambda: Query("q", True), "priority of query 'q': expected an integer, got True"),
-        (lambda: Query("q", 1, 1.01), "minimum accuracy of query 'q': expected a share from 0 to 1, got 1.01"),
-        (lambda: Query("q", 1, "0.5"), "minimum accuracy of query 'q': expected a share from 0 to 1, got '0.5'"),
+        (lambda: alone(Query("q", 1.5)), "priority of query 'q': expected an integer, got 1.5"),
+        (lambda: alone(Query("q", True)), "priority of query 'q': expected an integer, got True"),
+        (lambda: alone(Query("q", 1, 1.01)), "minimum accuracy of query 'q': expected a share from 0 to 1, got 1.01"),
+        (lambda: alone(Query("q", 1, "0.5")), "minimum accuracy of query 'q': expected a share from 0 to 1, got '0.5'"),
         (lambda: Machine("a", -1), "cores of worker 'a': expected a number that is not negative, got -1"),
         (lambda: Graph((), ()), "the graph: expected a task, got ()"),
         (lambda: Graph((Task("t"),), ()), "task 't': expected a query that it feeds, got ()"),
