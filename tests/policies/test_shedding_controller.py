@@ -75,6 +75,22 @@ def test_a_query_held_back_elsewhere_leaves_room_for_others() -> None:
     assert decide(model).accuracy == pytest.approx({"q": 0.2, "r": 0.8}, abs=2e-3)
 
 
+def test_a_query_that_rises_on_what_is_left_stops_where_a_task_before_it_does() -> None:
+    # mid can do 0.5. On b, u and v are given 0.2 of 0.4 cores each; v can use 0.05 of that, and u could go to 0.7.
+    tasks = (
+        Task("mid"),
+        Task("t", ("mid",), ("t",)),
+        Task("u", ("mid",), ("u",)),
+        Task("src"),
+        Task("v", ("src",), ("v",)),
+    )
+    graph = Graph(tasks, (Query("t"), Query("u"), Query("v")))
+    costs = {"mid": 1.0, "t": 0.0, "u": 0.5, "src": 1.0, "v": 0.5}
+    where = {"mid": "a", "t": "a", "u": "b", "src": "c", "v": "b"}
+    decision = decide(steady(graph, costs, where, {"a": 0.5, "b": 0.4, "c": 0.1}))
+    assert decision.accuracy == pytest.approx({"t": 0.5, "u": 0.5, "v": 0.1}, abs=3e-3)
+
+
 def test_a_shared_task_gets_for_the_high_query_what_that_asks_for_and_no_more() -> None:
     # src costs 0.2 and feeds both. high can have (0.2 + 0.8) x 0.5 = 0.5. With all for src at once it would be less.
     tasks = (Task("src"), Task("high", ("src",), ("high",)), Task("low", ("src",), ("low",)))
