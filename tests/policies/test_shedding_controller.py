@@ -18,7 +18,7 @@ def near(values: object) -> object:
 
 def test_nothing_is_shed_if_all_have_room() -> None:
     decision = decide(steady(taxi(), dict.fromkeys(ON_A, 0.25), ON_A, {"a": 1}))
-    assert not decision.sheds
+    assert not decision.shed
     assert decision.accuracy == {"snk1": 1.0, "snk2": 1.0}
     assert set(decision.keep.values()) | set(decision.admit.values()) == {1.0}
     assert not decision.moves
@@ -73,6 +73,22 @@ def test_a_query_held_back_elsewhere_leaves_room_for_others() -> None:
     graph = Graph((Task("src"), Task("q", ("src",), ("q",)), Task("r", (), ("r",))), (Query("q"), Query("r")))
     model = steady(graph, {"src": 0.5, "q": 0.5, "r": 0.5}, {"src": "a", "q": "b", "r": "b"}, {"a": 0.1, "b": 0.5})
     assert decide(model).accuracy == pytest.approx({"q": 0.2, "r": 0.8}, abs=2e-3)
+
+
+def test_a_query_that_rises_on_what_is_left_stops_where_a_task_before_it_does() -> None:
+    # mid can do 0.5. On b, u and v are given 0.2 of 0.4 cores each; v can use 0.05 of that, and u could go to 0.7.
+    tasks = (
+        Task("mid"),
+        Task("t", ("mid",), ("t",)),
+        Task("u", ("mid",), ("u",)),
+        Task("src"),
+        Task("v", ("src",), ("v",)),
+    )
+    graph = Graph(tasks, (Query("t"), Query("u"), Query("v")))
+    costs = {"mid": 1.0, "t": 0.0, "u": 0.5, "src": 1.0, "v": 0.5}
+    where = {"mid": "a", "t": "a", "u": "b", "src": "c", "v": "b"}
+    decision = decide(steady(graph, costs, where, {"a": 0.5, "b": 0.4, "c": 0.1}))
+    assert decision.accuracy == pytest.approx({"t": 0.5, "u": 0.5, "v": 0.1}, abs=3e-3)
 
 
 def test_a_shared_task_gets_for_the_high_query_what_that_asks_for_and_no_more() -> None:
@@ -231,10 +247,10 @@ def test_a_bad_model_is_told_what_is_wrong(change: dict[str, object], message: s
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Query("q", 1.5), "priority of query 'q': expected an integer, got 1.5"),
-        (lambda: Query("q", True), "priority of query 'q': expected an integer, got True"),
-        (lambda: Query("q", 1, 1.01), "minimum accuracy of query 'q': expected a share from 0 to 1, got 1.01"),
-        (lambda: Query("q", 1, "0.5"), "minimum accuracy of query 'q': expected a share from 0 to 1, got '0.5'"),
+        (lambda: alone(Query("q", 1.5)), "priority of query 'q': expected an integer, got 1.5"),
+        (lambda: alone(Query("q", True)), "priority of query 'q': expected an integer, got True"),
+        (lambda: alone(Query("q", 1, 1.01)), "minimum accuracy of query 'q': expected a share from 0 to 1, got 1.01"),
+        (lambda: alone(Query("q", 1, "0.5")), "minimum accuracy of query 'q': expected a share from 0 to 1, got '0.5'"),
         (lambda: Machine("a", -1), "cores of worker 'a': expected a number that is not negative, got -1"),
         (lambda: Graph((), ()), "the graph: expected a task, got ()"),
         (lambda: Graph((Task("t"),), ()), "task 't': expected a query that it feeds, got ()"),

@@ -29,7 +29,7 @@ TASKS_AN_APP = 4
 class Records:
     """What a controller is handed in one cycle, as it comes from reports."""
 
-    tasks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    tasks: list[tuple[str, tuple[str, ...], tuple[str, ...], bool]] = field(default_factory=list)
     queries: list[tuple[str, int, float]] = field(default_factory=list)
     instances: list[tuple[str, int, str, float, float]] = field(default_factory=list)
     machines: list[tuple[str, float, float]] = field(default_factory=list)
@@ -110,13 +110,13 @@ class QodBench:
 def cycle(given: Records) -> QodDecision:
     """One cycle, from the records to the decision: what is timed."""
     graph = Graph(
-        tuple([Task(*task) for task in given.tasks]),
-        tuple([Query(*query) for query in given.queries]),
+        tuple(map(Task._make, given.tasks)),
+        tuple(map(Query._make, given.queries)),
     )
     model = Model(
         graph,
         tuple([Machine(*machine) for machine in given.machines]),
-        tuple([TaskInstance(*instance) for instance in given.instances]),
+        tuple(map(TaskInstance._make, given.instances)),
         given.out_rates,
         given.offered,
     )
@@ -140,9 +140,9 @@ def records(tasks: int, machines: int, room: float, seed: int) -> Records:
         priority = random.randrange(3)
         found.queries.append((light, priority, 0.4))
         found.queries.append((heavy, priority + random.randrange(2), 0.6))
-        found.tasks.extend((stream, (), ()) for stream in streams)
-        found.tasks.append((light, streams, (light,)))
-        found.tasks.append((heavy, streams, (heavy,)))
+        found.tasks.extend((stream, (), (), True) for stream in streams)
+        found.tasks.append((light, streams, (light,), True))
+        found.tasks.append((heavy, streams, (heavy,), True))
         rates = [random.uniform(500, 1_500) for _ in streams]
         for stream, rate in zip(streams, rates, strict=True):
             found.offered[stream] = rate

@@ -17,9 +17,9 @@ from springtide.policies.shedding.accuracy import measured
 from springtide.policies.shedding.arrays import Floats, ints
 from springtide.policies.shedding.cpu import UNKNOWN, full_costs, most_accurate
 from springtide.policies.shedding.distribute import Rise
+from springtide.policies.shedding.limits import Limits, below, sheds
 from springtide.policies.shedding.model import InstanceKey, Model
 from springtide.policies.shedding.probabilities import admit_probabilities, desired_of_tasks, keep_probabilities
-from springtide.policies.shedding.reasons import Limits, below, reasons
 from springtide.policies.shedding.relocate import Minima, minima, relocated
 from springtide.policies.shedding.verdict import Move, QodDecision
 
@@ -84,5 +84,5 @@ def _decision(model: Model, rise: Rise, limits: Limits, moves: list[Move], curre
         current=dict(zip(names, current.tolist(), strict=True)),
         full_cpu={name: cost for name, cost in zip(names, rise.costs.tolist(), strict=True) if cost != UNKNOWN},
         below_minimum=below(graph, rise.levels),
-        reasons=reasons(model, rise, limits, moves),
+        shed=sheds(model, rise, limits),
     )

@@ -5,14 +5,15 @@ others too: in the listing such a task gets all in the turn of its highest query
 that one.
 
 An even share for each instance gives more to a task than it can use if another task of the same query gets too little.
-The listing leaves that unused; here it is used by what can still rise, see `leftover`.
+The listing takes the machines with the highest slack first, so that less of this happens, and leaves the rest unused.
+Here all machines have their turn at once, and what can still rise uses the rest, see `leftover`.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from springtide.policies.shedding.arrays import Floats, Ints, lowest
+from springtide.policies.shedding.arrays import Floats, Ints
 from springtide.policies.shedding.cpu import obtained_accuracy, slack
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.leftover import use_the_rest
@@ -58,51 +59,40 @@ class Rise:
             self.room = np.maximum(0.0, self.room - turn.used(turn.asks(desired)))
             self.base[pairs.tasks] = np.maximum(turn.base, pairs.highest(desired))
             self.levels[pairs.query] = desired[pairs.query]
-        # Rows that all tasks of a query work on anyway, for others, are not dropped.
-        base = np.where(self.costs > 0, self.base, np.inf)
-        free = lowest(base[self.graph.pairs.task], self.graph.pairs.query, len(self.levels))
-        self.levels = np.maximum(self.levels, np.minimum(free, ceilings))
 
     def _distribute(self, turn: Turn, desired: Floats) -> bool:
-        """Lower what is desired to what there is room for, machines of high slack first; whether some is shared."""
+        """Algorithm 3: lower what is desired to what there is room for; whether there is not enough for all."""
         asks = turn.asks(desired)
         slacks = slack(turn.used(asks), np.diff(turn.first), self.room)
-        self._deny(turn, asks, desired)
-        short = np.flatnonzero((slacks > CLOSE) & (self.room > CLOSE))
-        for machine in short[np.argsort(-slacks[short], kind="stable")].tolist():
-            self._evenly(machine, turn, desired)
-        return len(short) > 0
+        if not (slacks > CLOSE).any():
+            return False
+        given = _even_shares(turn, asks)[turn.machine]
+        base, cost, ask = turn.base[turn.instance], turn.cost[turn.instance], asks[turn.instance]
+        more = obtained_accuracy(np.minimum(given, ask), cost, base)
+        self._hold_down(turn, np.where(ask > given + CLOSE, base + more, np.inf), desired)
+        return True
 
-    def _deny(self, turn: Turn, asks: Floats, desired: Floats) -> None:
-        """Algorithm 3 for the machines that have nothing left, all at once."""
-        denied = (self.room <= CLOSE)[turn.machine] & (asks > CLOSE)[turn.instance]
-        if denied.any():
-            accuracy = np.where(denied, turn.base[turn.instance], np.inf)
-            self._hold_down(turn, slice(0, len(denied)), accuracy, desired)
-
-    def _evenly(self, machine: int, turn: Turn, desired: Floats) -> None:
-        """Algorithm 3: who asks for least is served first, and what it leaves is shared by the others."""
-        here, asks = turn.on(machine, desired)
-        if asks.sum() <= self.room[machine] + CLOSE:
-            return
-        wanted = np.sort(asks)
-        served = np.cumsum(wanted) - wanted
-        even = (self.room[machine] - served) / np.arange(len(wanted), 0, -1)
-        too_much = wanted > even + CLOSE
-        given = max(0.0, float(even[too_much.argmax()]))
-        tasks = turn.instance[here]
-        base = turn.base[tasks]
-        more = obtained_accuracy(np.full(len(asks), given), turn.cost[tasks], base)
-        self._hold_down(turn, here, np.where(asks > given + CLOSE, base + more, np.inf), desired)
-
-    def _hold_down(self, turn: Turn, instances: slice, accuracy: Floats, desired: Floats) -> None:
-        """Lower the queries of instances to what these are good for."""
-        pairs = slice(turn.first_query[instances.start], turn.first_query[instances.stop])
-        query, which = turn.query[pairs], turn.whose[pairs]
-        most = accuracy[which - instances.start]
-        lowered = most < desired[query]
-        np.minimum.at(desired, query, most)
-        cause = np.flatnonzero(lowered & (most == desired[query]))
-        held, by = query[cause], which[cause]
+    def _hold_down(self, turn: Turn, accuracy: Floats, desired: Floats) -> None:
+        """Lower queries to what their instances are good for, and note whose fault it is."""
+        most = accuracy[turn.whose]
+        lowered = most < desired[turn.query]
+        np.minimum.at(desired, turn.query, most)
+        cause = np.flatnonzero(lowered & (most == desired[turn.query]))
+        held, by = turn.query[cause], turn.whose[cause]
         self.held_by[held, 0] = turn.machine[by]
         self.held_by[held, 1] = turn.pairs.tasks[turn.instance[by]]
+
+
+def _even_shares(turn: Turn, asks: Floats) -> Floats:
+    """By machine: the most that an instance gets, if who asks for least is served first and leaves the rest."""
+    ask = asks[turn.instance]
+    wanted = ask[np.lexsort((ask, turn.machine))]
+    before = np.cumsum(wanted) - wanted
+    start, end = turn.first[turn.machine], turn.first[turn.machine + 1]
+    served = before - before[start]
+    even = (turn.room[turn.machine] - served) / (end - np.arange(len(wanted)))
+    # The first one that gets less than it asks for tells what all later ones get.
+    short = np.flatnonzero(wanted > even + CLOSE)
+    found = np.full(len(turn.room), -np.inf)
+    np.maximum.at(found, turn.machine[short], np.maximum(even[short], 0.0))
+    return np.where(np.isneginf(found), np.inf, found)

@@ -25,9 +25,9 @@ class BadModel(ValueError):
         return f"{self.what}: expected {self.expected}, got {self.found!r}"
 
 
-@dataclass(frozen=True)
-class Query:
-    """A result that somebody wants."""
+# Thousands of these are made in each cycle, and a named tuple is made in a third of a frozen dataclass's time.
+class Query(NamedTuple):
+    """A result that somebody wants; a graph checks it."""
 
     name: str
     priority: int = 0
@@ -35,15 +35,7 @@ class Query:
     minimum_accuracy: float = 0.0
     """The share of the input without which the result is of no use, 0 to 1."""
 
-    def __post_init__(self) -> None:
-        if type(self.priority) is not int:
-            raise BadModel(f"priority of query {self.name!r}", "an integer", self.priority)
-        share = self.minimum_accuracy
-        if type(share) not in (int, float) or not 0 <= share <= 1:
-            raise BadModel(f"minimum accuracy of query {self.name!r}", "a share from 0 to 1", share)
 
-
-# Thousands of tasks are made in each cycle, and a named tuple is made in a third of a frozen dataclass's time.
 class Task(NamedTuple):
     """One step, or a chain of them that runs as one."""
 
@@ -84,7 +76,12 @@ class Graph:
     queries: tuple[Query, ...]
 
     def __post_init__(self) -> None:
-        _different("query", self.query_index, [query.name for query in self.queries])
+        for name, priority, minimum in self.queries:
+            if type(priority) is not int:
+                raise BadModel(f"priority of query {name!r}", "an integer", priority)
+            if type(minimum) not in (int, float) or not 0 <= minimum <= 1:
+                raise BadModel(f"minimum accuracy of query {name!r}", "a share from 0 to 1", minimum)
+        _different("query", self.query_index, [query[0] for query in self.queries])
         _different("task", self.index, self.names)
         if not self.tasks:
             raise BadModel("the graph", "a task", ())
@@ -102,7 +99,7 @@ class Graph:
 
     @cached_property
     def query_index(self) -> Mapping[str, int]:
-        return {query.name: number for number, query in enumerate(self.queries)}
+        return {query[0]: number for number, query in enumerate(self.queries)}
 
     @cached_property
     def edges(self) -> list[tuple[str, str]]:
@@ -166,7 +163,7 @@ class Graph:
     def turns(self) -> list[Pairs]:
         """By priority, the highest first: the tasks that feed a query of it."""
         pairs = self.pairs
-        priority = ints([query.priority for query in self.queries])[pairs.query]
+        priority = ints([query[1] for query in self.queries])[pairs.query]
         found = []
         for each in np.unique(priority)[::-1]:
             of = priority == each
@@ -176,12 +173,12 @@ class Graph:
     @cached_property
     def priorities(self) -> Ints:
         """By task: the highest priority of the queries that it feeds (equation 1)."""
-        of = ints([query.priority for query in self.queries])
+        of = ints([query[1] for query in self.queries])
         return np.maximum.reduceat(of[self.pairs.query], self.pairs.start)
 
     @cached_property
     def query_minima(self) -> Floats:
-        return floats([query.minimum_accuracy for query in self.queries])
+        return floats([query[2] for query in self.queries])
 
     @cached_property
     def minima(self) -> Floats:

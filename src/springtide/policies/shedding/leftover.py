@@ -6,9 +6,9 @@ from springtide.policies.shedding.arrays import Floats, lowest
 from springtide.policies.shedding.cpu import CORE
 from springtide.policies.shedding.turn import Turn
 
-ROUNDS = 12
+ROUNDS = 8
 """How often queries may rise; each time some machine is full afterwards, or some query has all it wants."""
-WORTH = 1e-3
+WORTH = 2e-3
 """Less accuracy than this is not worth another round."""
 CLOSE = 1e-9
 FAR = 1e9

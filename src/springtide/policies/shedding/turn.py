@@ -22,8 +22,6 @@ class Turn:
     """By machine: its first instance, and at the end the number of all."""
     query: Ints
     """The queries of the first instance, then those of the second, and so on."""
-    first_query: Ints
-    """By instance: where its queries begin, and at the end the number of all."""
     whose: Ints
     """By such a query: the instance."""
     cost: Floats
@@ -42,13 +40,6 @@ class Turn:
         """By machine."""
         return total(asks[self.instance], self.machine, len(self.room))
 
-    def on(self, machine: int, desired: Floats) -> tuple[slice, Floats]:
-        """The instances on a machine, and what they ask for."""
-        here = slice(int(self.first[machine]), int(self.first[machine + 1]))
-        tasks, start = self.instance[here], self.first_query[here.start : here.stop + 1]
-        most = np.maximum.reduceat(desired[self.query[start[0] : start[-1]]], start[:-1] - start[0])
-        return here, required_cpu(np.maximum(most, self.base[tasks]), self.cost[tasks]) - self.has[tasks]
-
 
 def turn_of(pairs: Pairs, task: Ints, place: Ints, costs: Floats, base: Floats, room: Floats) -> Turn:
     """`task` and `place` tell by instance whose it is and where it runs, in order; `costs` and `base` are by task."""
@@ -56,11 +47,10 @@ def turn_of(pairs: Pairs, task: Ints, place: Ints, costs: Floats, base: Floats, 
     here = which >= 0
     instance, machine = which[here], place[here]
     count = np.diff(pairs.start, append=len(pairs.query))[instance]
-    first_query = np.concatenate(([0], np.cumsum(count)))
     whose = np.repeat(np.arange(len(instance)), count)
-    at = (pairs.start[instance] - first_query[:-1])[whose] + np.arange(len(whose))
+    at = (pairs.start[instance] - np.cumsum(count) + count)[whose] + np.arange(len(whose))
     cost, has = costs[pairs.tasks], base[pairs.tasks]
     return Turn(
         pairs, instance, machine, np.searchsorted(machine, np.arange(len(room) + 1)),
-        pairs.query[at], first_query, whose, cost, has, required_cpu(has, cost), room,
+        pairs.query[at], whose, cost, has, required_cpu(has, cost), room,
     )  # fmt: skip

@@ -1,6 +1,5 @@
-"""Why the controller decided so, for people."""
+"""What keeps queries from full accuracy."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +8,7 @@ from springtide.policies.shedding.arrays import Floats, Ints, lowest
 from springtide.policies.shedding.distribute import Rise
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import Model
-from springtide.policies.shedding.verdict import Move
+from springtide.policies.shedding.verdict import Shed
 
 CLOSE = 1e-9
 
@@ -46,25 +45,21 @@ def below(graph: Graph, levels: Floats) -> tuple[str, ...]:
     return tuple([graph.queries[query].name for query in np.flatnonzero(levels < graph.query_minima - CLOSE).tolist()])
 
 
-def reasons(model: Model, rise: Rise, limits: Limits, moves: Iterable[Move]) -> tuple[str, ...]:
-    """A sentence for each move and each query that sheds; one that says that all is well if there are none."""
-    found = [move.reason for move in moves]
+def sheds(model: Model, rise: Rise, limits: Limits) -> tuple[Shed, ...]:
+    """The queries that are not fully accurate, and what holds each back."""
+    names, queries, costs = model.graph.names, model.graph.queries, rise.costs.tolist()
     levels, limited = rise.levels.tolist(), (rise.levels >= limits.most - CLOSE).tolist()
-    held_by, available, costs = rise.held_by.tolist(), model.available.tolist(), rise.costs.tolist()
+    machines, available = [machine.id for machine in model.machines], model.available.tolist()
+    held_by, one_core, warm_up = rise.held_by.tolist(), limits.one_core, limits.warm_up
+    found = []
     for number in np.flatnonzero(rise.levels < 1).tolist():
-        query, level = model.graph.queries[number], levels[number]
-        if limited[number] and number in limits.warm_up:
-            why = f"an instance warms up on a worker of {model.graph.names[limits.warm_up[number]]}"
-        elif limited[number] and number in limits.one_core:
-            task = limits.one_core[number]
-            why = f"an instance of {model.graph.names[task]} would need {costs[task]:.2f} cores for all, and has one"
+        name, _, minimum = queries[number]
+        machine, task = held_by[number]
+        warms = limited[number] and number in warm_up
+        if warms or (limited[number] and number in one_core):
+            task = warm_up[number] if warms else one_core[number]
+            found.append(Shed(name, levels[number], minimum, names[task], costs[task], None, 0.0, warms))
         else:
-            machine, task = held_by[number]
-            why = (
-                f"{model.machines[machine].id} has {available[machine]:.2f} cores for all its tasks, "
-                f"and {model.graph.names[task]} would take {costs[task]:.2f} an instance"
-            )
-        promise = "minimum" if level >= query.minimum_accuracy - CLOSE else "below its minimum of"
-        minimum = 100 * query.minimum_accuracy
-        found.append(f"{query.name} keeps {100 * level:.0f} % ({promise} {minimum:.0f} %): {why}")
-    return tuple(found) or ("nothing is shed: every query has all the CPU that it needs",)
+            worker, cores = machines[machine], available[machine]
+            found.append(Shed(name, levels[number], minimum, names[task], costs[task], worker, cores, False))
+    return tuple(found)
