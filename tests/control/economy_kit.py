@@ -18,7 +18,6 @@ from springtide.plan.worker import Worker
 
 CORES = 2
 SLICES = 32
-FIXED_S = 0.3
 
 
 def two_queries(low: float = 0.2, high: float = 0.5, priorities: tuple[int, int] = (0, 5)) -> Graph:
@@ -47,6 +46,8 @@ class ModelApp:
     """Of a row in each keyed step, on one core."""
     rate: float = 100.0
     """Rows a second of each source."""
+    fixed_s: float = 0.3
+    """What an epoch takes beside its rows."""
     share: float = 1.0
     """Of the cores, if others have the rest."""
     beside: "list[ModelApp]" = field(default_factory=list)
@@ -117,7 +118,7 @@ class ModelApp:
             for step, producers in self.graph.feeders.items()
         }
         useful = {step: sum(rows.values()) * self.cost_s for step, rows in kept.items()}
-        took = FIXED_S + sum(useful.values()) / self._cores
+        took = self.fixed_s + sum(useful.values()) / self._cores
         self.now += took
         for source in self._lag:
             self._lag[source] += self.rate * took - taken[source]

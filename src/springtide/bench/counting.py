@@ -16,11 +16,17 @@ class LastCounts:
     """A sink that keeps the last count of every key it has seen."""
 
     key: str = "k"
+    count: str = "n"
     by_key: dict[int, int] = field(default_factory=dict)
 
     def publish(self, output: EpochOutput) -> None:
         rows = output.table()
-        self.by_key.update(zip(rows[self.key].to_pylist(), rows["n"].to_pylist(), strict=True))
+        self.by_key.update(zip(rows[self.key].to_pylist(), rows[self.count].to_pylist(), strict=True))
+
+    @property
+    def total(self) -> int:
+        """Rows counted, over all keys."""
+        return sum(self.by_key.values())
 
     def against(self, expected: Mapping[int, int]) -> tuple[int, int]:
         """Rows lost, and rows counted twice."""

@@ -151,6 +151,16 @@ def estimate(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> No
     _publish(EstimateBench(keys=8_000) if quick else EstimateBench(), out, as_json)
 
 
+@app.command()
+def shed(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """More taxi drives from Kafka than the machine can work on, with load shedding and without."""
+    if find_spec("confluent_kafka") is None:
+        raise typer.BadParameter("this benchmark writes to Kafka: pip install 'springtide[kafka]'")
+    from springtide.bench.shed import ShedBench  # Here, as Kafka's client is an extra.
+
+    _publish(ShedBench((6.0, 12.0, 4.0, 2.0), apart=False) if quick else ShedBench(), out, as_json)
+
+
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
     if find_spec("matplotlib") is None:
         raise typer.BadParameter("benchmarks draw pictures: pip install 'springtide[bench]'")

@@ -34,13 +34,15 @@ class EconomyConfig:
     """From one look to the next."""
     epoch_s: float = 1.5
     """How long an epoch may take."""
+    longest_s: float = 4.0
+    """How long it may take if not even the minimum accuracies fit: what an epoch takes beside its rows weighs less."""
     utilisation: float = 0.85
     """The share of the cores that is planned for."""
     rise: float = 0.2
     """The most that an accuracy rises in one cycle; it falls at once."""
 
     def __post_init__(self) -> None:
-        for name in ("cycle_s", "epoch_s", "utilisation", "rise"):
+        for name in ("cycle_s", "epoch_s", "longest_s", "utilisation", "rise"):
             if not getattr(self, name) > 0:
                 raise Refused(f"{name}: expected more than 0, got {getattr(self, name)}")
 
@@ -109,7 +111,7 @@ class Economy:
             wanted = self._wanted(offers, decision)
             room = _room(model, decision, wanted)
             for tenant, offer in offers.items():
-                self._enact(tenant, wanted[tenant], self._admitted(offer, room), decision)
+                self._enact(tenant, wanted[tenant], self._admitted(offer, room, decision), decision)
             self._move(tenants, decision)
             return decision
 
@@ -148,11 +150,15 @@ class Economy:
                 ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
         return wanted
 
-    def _admitted(self, offer: Offer, room: float | None) -> dict[str, int]:
+    def _admitted(self, offer: Offer, room: float | None, decision: QodDecision) -> dict[str, int]:
         """By source: the rows that can be worked on in one epoch; nothing if that is not known."""
         if room is None:
             return {}
-        most_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s) * room
+        usual_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s)
+        most_s = usual_s * room
+        if decision.below_minimum and self.config.longest_s > usual_s:
+            longest_s = self.config.longest_s
+            most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
         return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
 
     def _enact(

@@ -18,6 +18,8 @@ from springtide.policies.shedding.model import TaskInstance
 
 LOOK_BACK = 64
 """Epochs that tell how long one takes."""
+COLD = 3
+"""The first epochs of a driver, many times as long as others: for a long time all would seem to take that long."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Tenant:
 
     def observe(self, window_s: float, cycle_s: float, epoch_s: float) -> Offer | None:
         """The last cycle; None if there was too little to see, or a migration makes it hard to tell."""
-        reports = self._running.reports[-LOOK_BACK:]
+        reports = self._running.reports[COLD:][-LOOK_BACK:]
         plan = self._running.plan
         workers = tuple(Measured(w.id, w.slots, host=w.host) for w in plan.workers)
         snapshot = observe(reports, Shape(_edges(self.graph), workers), window_s)

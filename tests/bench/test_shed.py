@@ -1,0 +1,80 @@
+"""The figures of an overload, on a run that can be checked by hand."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from springtide.bench.overload import Arrivals, Overload, Overloaded
+from springtide.bench.shed import CYCLE_S, accounting_error, accuracies, lag_cycles, latencies, percentile
+from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
+
+BEGAN_S = 1000.0
+EPOCH_S = 2.0
+
+
+def track(taken: list[int], kept: list[int]) -> Overloaded:
+    """Two topics, 50 drives a second each for 20 s; epochs of 2 s that take and keep so many drives of each."""
+    reports = []
+    for number, (rows, good) in enumerate(zip(taken, kept, strict=True)):
+        account = QueryReport("speeds", 2 * rows, 2 * good, 2 * (rows - good), 0, good / rows if rows else 1.0)
+        found = tuple(SourceReport(topic, rows) for topic in ("hailed", "booked"))
+        reports.append(
+            EpochReport(
+                "app", number, BEGAN_S + EPOCH_S * (number + 1), 1, False, 2 * rows, 0, 0, 0.0, 0,
+                Phases(compute_s=EPOCH_S), (), sources=found, queries=(account,),
+            )
+        )  # fmt: skip
+    line = Arrivals(np.array([BEGAN_S - CYCLE_S, BEGAN_S + 20.0]), np.array([0.0, 1250.0]))
+    return Overloaded(
+        "with", tuple(reports), {"hailed": line, "booked": line}, BEGAN_S, BEGAN_S + 20.0, 100.0,
+        2 * sum(taken), {"speeds": 2 * sum(kept)},
+    )  # fmt: skip
+
+
+def test_the_lag_is_what_waits_in_cycles_of_arrivals() -> None:
+    """250 drives of a topic are there at the start, and the first epoch, which lasts 2 s, takes them all."""
+    found = lag_cycles(track([250, 100, 100], [250, 100, 100]))
+    assert [at for at, _ in found] == pytest.approx([0.0, 2.0, 4.0, 20.0])
+    # After the last epoch nobody takes any more: drives of 16 s wait in the end.
+    assert [lag for _, lag in found] == pytest.approx([1.0, 0.4, 0.4, 16 / 5])
+
+
+def test_latency_is_from_sending_to_publication_and_counts_for_drives_that_are_processed() -> None:
+    found, weights = latencies(track([250, 100], [250, 50]))
+    assert len(found) == len(weights) == 2 * 350
+    assert (found[0], found[249]) == (pytest.approx(7.0, abs=0.02), pytest.approx(2.0, abs=0.02))
+    assert (found[250], found[349]) == (pytest.approx(4.0, abs=0.02), pytest.approx(2.0, abs=0.02))
+    assert sum(weights) == pytest.approx(2 * 300)
+
+
+def test_a_percentile_goes_by_weight() -> None:
+    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 98.0, 1.0])
+    assert [percentile(values, weights, share) for share in (0.5, 0.99, 1.0)] == [1.0, 2.0, 3.0]
+
+
+def test_every_drive_that_is_unaccounted_for_is_an_error() -> None:
+    good = track([250, 100], [250, 50])
+    assert accounting_error(good) == 0
+    assert accounting_error(replace(good, sent=good.sent + 3)) == 3, "sent and never offered"
+    assert accounting_error(replace(good, counted={"speeds": good.counted["speeds"] - 2})) == 2, "not in the result"
+    broken = replace(good.reports[0], queries=(replace(good.reports[0].queries[0], shed=5),))
+    assert accounting_error(replace(good, reports=(broken, good.reports[1]))) == 5, "in an epoch's own sum"
+    plain = tuple(replace(report, queries=()) for report in good.reports)
+    assert accounting_error(replace(good, reports=plain, counted={"speeds": 700})) == 0
+    assert accounting_error(replace(good, reports=plain, counted={"speeds": 699})) == 1
+
+
+def test_accuracies_are_those_of_epochs_with_drives() -> None:
+    assert accuracies(track([250, 0, 100], [250, 0, 40]), "speeds") == [1.0, 0.4]
+
+
+def test_the_rate_rises_stays_and_falls() -> None:
+    course = Overload("with", "", None, {}, (10.0, 5.0, 4.0, 3.0), (0.5, 2.0))  # type: ignore[arg-type]
+    rate = course.profile(400.0)
+    by_second = [rate.due_rows(s + 1.0) - rate.due_rows(float(s)) for s in range(22)]
+    assert by_second[0] < 150
+    assert by_second[10:15] == pytest.approx([400] * 5, abs=1)
+    assert all(later >= earlier - 1 for earlier, later in pairwise(by_second[:11]))
+    assert by_second[19:] == pytest.approx([100] * 3, abs=1)
