@@ -8,6 +8,7 @@ from rich.console import Console
 
 from springtide import sinks
 from springtide.app import default_checkpoint
+from springtide.cli.broker import local_broker
 from springtide.cli.figures import number
 from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
@@ -87,6 +88,9 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
     ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Start a Kafka broker here; its topics stay in .springtide/kafka.")
+    ] = False,
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="Spark's own log, on stderr.")] = "OFF",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, and what sinks print.")] = False,
     traceback: Traceback = False,
@@ -104,7 +108,7 @@ def run(
     place = checkpoint or default_checkpoint(loaded.name)
     terminal = Console()
     beside = take_over_consoles(graph) if terminal.is_terminal and not quiet else None
-    with open_view(loaded.name, terminal, quiet=quiet, beside=beside) as view:
+    with open_view(loaded.name, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, graph):
         view.doing("starting Spark")
         with without_jvm_warnings():
             running = loaded.start(
