@@ -14,6 +14,7 @@ from springtide.testing.kafka import Broker
 from springtide.testing.topics import answers, consume, create, partitions_of, produce, widen
 
 
+@pytest.mark.slow
 def test_what_was_written_outlives_a_crash(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
         topic = create(broker.servers, "kept", 1)
@@ -26,6 +27,7 @@ def test_what_was_written_outlives_a_crash(tmp_path: Path) -> None:
     assert not broker.running
 
 
+@pytest.mark.slow
 def test_a_broker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     start = f"print(Broker({str(tmp_path)!r}).start().servers)"
     script = f"import os\nfrom springtide.testing.kafka import Broker\n{start}\n"

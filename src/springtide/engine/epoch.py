@@ -23,7 +23,7 @@ from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.replan import GoBack, Replan
 from springtide.engine.session import prepare_epoch_session
-from springtide.engine.sparklog import lineage, offsets
+from springtide.engine.sparklog import offsets
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
@@ -254,7 +254,7 @@ class EpochRunner:
 
         return CommittedOutput(
             manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage,
-            lineage(self.history.store),
+            self.history.lineage,
         )  # fmt: skip
 
     def _report(
