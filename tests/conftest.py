@@ -1,6 +1,7 @@
 """Fixtures for all tests; Spark starts only if a test asks for it, and once for all of them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,13 @@ RunApp = Callable[..., list[EpochReport]]
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
-    from springtide.engine.kafka.jars import connector_settings
+    from springtide.engine.kafka.jars import JarsMissing, connector_settings
     from springtide.engine.session import SessionConfig, make_session
 
     # Tests are short: compiling more than the quick compiler does would not pay.
     settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    settings |= connector_settings(settings)
+    with suppress(JarsMissing):  # Only the tests with Kafka need them, and say so.
+        settings |= connector_settings(settings)
     session = make_session("springtide-tests", SessionConfig("local[2]", settings))
     yield session
     session.stop()

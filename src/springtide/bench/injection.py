@@ -2,6 +2,7 @@
 
 import threading
 import time
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from statistics import fmean, quantiles
 from typing import Any
@@ -11,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from springtide.dataflow.rates import Rate, step
 from springtide.engine.kafka.ends import EndOffsets, Ends
 from springtide.metrics.injection import InjectionRate, Sample
+from springtide.metrics.injection import Rate as EstimatedRate
 from springtide.testing.injector import Injector
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import create
@@ -19,22 +21,17 @@ PARTITIONS = 4
 WINDOW_S = 5.0
 """Of the estimate: one cycle of a controller."""
 TAKEN_AT_ONCE = 4000
+VALUE = b'{"user": "someone", "at": "somewhere"}'
 REST_S = 0.7
 """The reader works in gulps: the lag rises and falls all the time."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One estimate beside the truth over the same time."""
+class Estimated:
+    """One estimate, over the time between two samples, and what waited then."""
 
-    at_s: float
-    estimated: float
-    true: float
+    rate: EstimatedRate
     lag_rows: int
-
-    @property
-    def error(self) -> float:
-        return abs(self.estimated - self.true) / self.true
 
 
 def profile(seconds: float) -> Rate:
@@ -51,24 +48,19 @@ def profile(seconds: float) -> Rate:
 
 @dataclass
 class _Watch:
-    """Samples lag and consumption as a running app does, and compares each estimate with the truth."""
+    """Samples lag and consumption as a running app does."""
 
-    injector: Injector
     reader: "_Reader"
     estimator: InjectionRate = field(default_factory=lambda: InjectionRate(WINDOW_S))
-    found: list[Measured] = field(default_factory=list)
+    found: list[Estimated] = field(default_factory=list)
 
     def __call__(self, ends: Ends) -> None:
         taken = dict(self.reader.taken)
         lag = {p: end - taken.get(p, 0) for p, end in ends.offsets.items()}
         self.estimator.add(Sample(ends.at_s, taken, lag))
         rate = self.estimator.estimate()
-        if rate is None or rate.until_s - rate.from_s < WINDOW_S:
-            return
-        true = self.injector.rows_per_s(rate.from_s, rate.until_s)
-        self.found.append(
-            Measured(ends.at_s - self.injector.began_s, rate.rows_per_s, true, sum(max(0, n) for n in lag.values()))
-        )
+        if rate is not None and rate.until_s - rate.from_s >= WINDOW_S:
+            self.found.append(Estimated(rate, sum(max(0, rows) for rows in lag.values())))
 
 
 class _Reader:
@@ -96,41 +88,59 @@ class _Reader:
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """The mean and the 90th percentile of the relative error, with the series for a plot."""
+    """The mean and the 90th percentile of the relative error, with the series for a plot.
+
+    The true rate is that of the rows that got into the topic in the very time of the estimate, as the broker told
+    the injector. `sent_error_mean` is the error against the moments at which the injector handed them over.
+    """
     seconds = 24.0 if quick else 90.0
     with Broker() as broker:
-        topic = create(broker.servers, "injected", PARTITIONS)
+        topic = create(broker.servers, "injected", PARTITIONS, message_timestamp_type="LogAppendTime")
         reader = _Reader(broker.servers, topic)
-        value = b'{"user": "someone", "at": "somewhere"}'
         injector = Injector(
-            broker.servers, topic, profile(seconds), lambda row: value, partitions=range(PARTITIONS)
+            broker.servers, topic, profile(seconds), lambda row: VALUE, partitions=range(PARTITIONS)
         )
-        watch = _Watch(injector, reader)
+        watch = _Watch(reader)
+        asking = EndOffsets(broker.servers, topic, {}, watch)
         try:
             with injector:
-                asking = EndOffsets(broker.servers, topic, {}, watch)
                 until_s = time.monotonic() + seconds
                 while time.monotonic() < until_s:
                     time.sleep(0.1)
                 asking.stop()
         finally:
             reader.stop()
-    return _findings(watch.found, injector.sent)
+    return _findings([found for found in watch.found if found.rate.from_s >= injector.began_s], injector)
 
 
-def _findings(found: list[Measured], rows: int) -> dict[str, Any]:
-    errors = [measured.error for measured in found]
+def _findings(found: list[Estimated], injector: Injector) -> dict[str, Any]:
+    landed = injector.landed()
+    rates = [estimated.rate for estimated in found]
+    true = [
+        (bisect_right(landed, rate.until_s) - bisect_right(landed, rate.from_s)) / (rate.until_s - rate.from_s)
+        for rate in rates
+    ]
+    sent = [
+        (injector.sent_by(rate.until_s) - injector.sent_by(rate.from_s)) / (rate.until_s - rate.from_s)
+        for rate in rates
+    ]
+    errors = _errors(rates, true)
     return {
         "rate_error_mean": fmean(errors),
         "rate_error_p90": quantiles(errors, n=10)[-1],
         "rate_error_worst": max(errors),
+        "sent_error_mean": fmean(_errors(rates, sent)),
         "estimates": len(found),
-        "rows": rows,
+        "rows": injector.sent,
         "window_s": WINDOW_S,
         "series": {
-            "at_s": [measured.at_s for measured in found],
-            "estimated_rows_per_s": [measured.estimated for measured in found],
-            "true_rows_per_s": [measured.true for measured in found],
-            "lag_rows": [measured.lag_rows for measured in found],
+            "at_s": [rate.until_s - injector.began_s for rate in rates],
+            "estimated_rows_per_s": [rate.rows_per_s for rate in rates],
+            "true_rows_per_s": true,
+            "lag_rows": [estimated.lag_rows for estimated in found],
         },
     }
+
+
+def _errors(rates: list[EstimatedRate], true: list[float]) -> list[float]:
+    return [abs(rate.rows_per_s - real) / real for rate, real in zip(rates, true, strict=True)]

@@ -29,11 +29,14 @@ from springtide.cli.workers import workers
 from springtide.control.address import NotRunning
 from springtide.control.client import NoAnswer
 from springtide.control.controls import Refused
+from springtide.dataflow.broker import NoClient
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.history import CannotRepeat
 from springtide.engine.java import JavaNotFound
+from springtide.engine.kafka.jars import JarsMissing
 from springtide.ids import BadName
 from springtide.simulator.fields import BadScenario
+from springtide.testing.kafka import BrokerFailed
 
 FAILED = 1
 MISUSED = 2
@@ -53,6 +56,9 @@ EXIT_CODES: dict[type[Exception], int] = {
     StepFailed: FAILED,
     AppChanged: FAILED,
     JavaNotFound: FAILED,
+    JarsMissing: FAILED,
+    BrokerFailed: FAILED,
+    NoClient: FAILED,
     CannotRepeat: FAILED,
     NoSuchEntry: FAILED,
     store_errors.StoreFailed: FAILED,

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from springtide import sinks
 from springtide.app import App, default_checkpoint
+from springtide.cli.broker import local_broker
 from springtide.cli.figures import number
 from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
@@ -95,6 +96,9 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
     ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Start a Kafka broker here; its topics stay in .springtide/kafka.")
+    ] = False,
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="Spark's own log, on stderr.")] = "OFF",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, and what sinks print.")] = False,
     traceback: Traceback = False,
@@ -115,7 +119,8 @@ def run(
     graphs = [one.graph() for one in loaded]
     terminal = Console()
     watched = terminal.is_terminal and not quiet and len(loaded) == 1
-    with open_view(names, terminal, quiet=quiet, beside=take_over_consoles(graphs[0]) if watched else None) as view:
+    beside = take_over_consoles(graphs[0]) if watched else None
+    with open_view(names, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, *graphs):
         view.doing("starting Spark")
         started: list[Running] = []
         with without_jvm_warnings(), stopped_on_failure(started):

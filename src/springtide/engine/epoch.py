@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 
 from pyspark.sql import DataFrame
 
@@ -26,7 +25,7 @@ from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.replan import GoBack, Replan
 from springtide.engine.session import prepare_epoch_session
-from springtide.engine.sparklog import lineage, offsets
+from springtide.engine.sparklog import offsets
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
@@ -147,10 +146,6 @@ class EpochRunner:
                 self._leftovers = None
         self.on_report(self._report(done, parent, frames, watch))
 
-    @cached_property
-    def _lineage(self) -> str:
-        return lineage(self.history.store)
-
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
 
@@ -252,7 +247,7 @@ class EpochRunner:
 
         return CommittedOutput(
             manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage,
-            self._lineage,
+            self.history.lineage,
         )  # fmt: skip
 
     def _report(

@@ -1,12 +1,14 @@
 """What the checkpoint says has happened: the epochs that are true, and those to be repeated."""
 
+from functools import cached_property
+
 from springtide import faults
 from springtide.blocks.durable import DurableLog, Replay
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
-from springtide.engine.sparklog import align, done, entries, feed
+from springtide.engine.sparklog import align, done, entries, feed, lineage
 from springtide.ids import Epoch
 from springtide.plan.shedding import Shedding
 
@@ -34,6 +36,11 @@ class History:
             else:
                 self._rewind()
         self.durability = Durability(self._checkpoints, every, deposit, self.head)
+
+    @cached_property
+    def lineage(self) -> str:
+        """The checkpoint's own id, known once its first query has started."""
+        return lineage(self.store)
 
     def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
         """Make an epoch true."""
