@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -252,7 +253,7 @@ class EpochRunner:
             rows = frames.committed(step)
             return rows.filter(FINAL) if final_only else rows
 
-        whose = origin(self.app, self.history.store)
+        whose = partial(origin, self.app, self.history.store)
         return CommittedOutput(manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage, whose)
 
     def _report(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,7 +25,11 @@ class CommittedOutput:
     frame: Callable[[], DataFrame]
     blocks: tuple[BlockRef, ...] | None
     storage: Storage
-    origin: str = ""
+    whose: Callable[[], str] = str
+
+    @cached_property
+    def origin(self) -> str:
+        return self.whose()
 
     def dataframe(self) -> DataFrame:
         return self.frame()
