@@ -1,8 +1,10 @@
 """Arrow types in PostgreSQL, and rows as COPY takes them."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
@@ -65,9 +67,10 @@ def accepted(field: pa.Field) -> tuple[str, ...] | None:
     )
 
 
-def as_csv(rows: pa.Table, extra: Sequence[tuple[str, pa.Array]]) -> memoryview:
+def as_csv(rows: pa.Table, extra: Mapping[str, npt.NDArray[np.int64]]) -> memoryview:
     """Rows in PostgreSQL's CSV: nulls are empty and unquoted, strings are quoted; `extra` columns come first."""
-    columns = dict(extra) | {name: _plain(rows.column(name)) for name in rows.column_names}
+    columns = {name: pa.array(numbers) for name, numbers in extra.items()}
+    columns |= {name: _plain(rows.column(name)) for name in rows.column_names}
     buffer = io.BytesIO()
     csv.write_csv(pa.table(columns), buffer, csv.WriteOptions(include_header=False, quoting_style="needed"))
     return buffer.getbuffer()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10
 """How long to wait for a server that does not answer, unless the dsn says otherwise."""
-_SECRETS = ("password", "sslpassword", "passfile")
+_SECRETS = ("password", "sslpassword")
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Dsn:
     """Where a database is and how to get in, as libpq takes it: a URL or `host=… dbname=…`."""
 
     text: str = field(repr=False)
+    where: str = field(init=False, default="")
+    """The same without its secrets, for messages."""
 
     def __post_init__(self) -> None:
         try:
@@ -33,9 +35,6 @@ class Dsn:
                 "got text that is neither (not shown, as it may hold a password)"
             ) from None
         object.__setattr__(self, "where", _where(fields))
-
-    where: str = field(init=False, repr=True, default="")
-    """The same without its secrets, for messages."""
 
     def _fields(self) -> dict[str, Any]:
         from psycopg.conninfo import conninfo_to_dict

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PART, ROW = "springtide$part", "springtide$row"
 WRITING = "writing rows to the database"
 PREFIX = "springtide_stage"
+CHUNK_ROWS = 100_000
+"""Rows are sent this many at a time, so that their text does not fill the memory."""
 DROP_WAIT = "2s"
 """How long to wait for a task that still holds on to a table; it is dropped after the next epoch else."""
 
@@ -109,19 +111,18 @@ class WritePart:
         from psycopg.sql import SQL, Identifier
 
         self._check_keys(rows)
-        extra = [
-            (PART, pa.array(np.full(rows.num_rows, part, np.int32))),
-            (ROW, pa.array(np.arange(rows.num_rows, dtype=np.int64))),
-        ]
         target, names = self.stage.target, SQL(", ").join(map(Identifier, (PART, ROW, *rows.column_names)))
         copy = SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(target.beside(self.stage.rows), names)
         mark = SQL("INSERT INTO {} VALUES (%s) ON CONFLICT DO NOTHING").format(target.beside(self.stage.parts))
         with self.dsn.connected(self.step, WRITING) as connection, connection.transaction() as transaction:
             with connection.cursor() as cursor:
                 with cursor.copy(copy) as stream:
-                    stream.write(as_csv(rows, extra))
-                first = cursor.execute(mark, [part]).rowcount == 1
-            if not first:
+                    for first in range(0, rows.num_rows, CHUNK_ROWS):
+                        some = rows.slice(first, CHUNK_ROWS)
+                        numbers = np.arange(first, first + some.num_rows)
+                        stream.write(as_csv(some, {PART: np.full(len(numbers), part), ROW: numbers}))
+                noted = cursor.execute(mark, [part]).rowcount == 1
+            if not noted:
                 from psycopg import Rollback
 
                 raise Rollback(transaction)
