@@ -6,7 +6,7 @@ from springtide.bench.qod import Beside, QodBench, cycle, records
 
 
 def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:
-    other = Beside({"rate_error_mean": 0.004, "rate_error_p90": 0.02}, [["rate error", "0.4 %", ""]])
+    other = Beside({"rate_error_mean": 0.004, "rate_error_p90": 0.02}, [["rate error", "0.4 %", "", ""]])
     findings = QodBench(tasks=(8, 16), machines=(2, 3), rounds=3, beside=(lambda: other,)).run()
     assert {f"cycle_ms_{tasks}_tasks_{machines}_machines" for tasks in (8, 16) for machines in (2, 3)} < set(
         findings.figures
@@ -14,7 +14,9 @@ def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:
     assert findings.figures["cycle_ms"] == max(
         findings.figures[f"cycle_ms_16_tasks_{machines}_machines"] for machines in (2, 3)
     )
+    assert findings.figures["cycle_cpu_ms"] > 0
     assert findings.figures["rate_error_mean"] == 0.004
+    assert {len(row) for row in findings.rows} == {len(findings.headers)}
     assert len(findings.rows) == 2 * 2 + 1 + 1
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints, floats, ints
+from springtide.policies.shedding.pairs import Pairs, pairs_of
 
 
 class BadModel(ValueError):
@@ -46,26 +47,6 @@ class Task(NamedTuple):
     """The queries whose results leave the graph here."""
     movable: bool = True
     """Whether its instances can go to another worker."""
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Tasks and the queries that each feeds, as pairs; those of a task are neighbours."""
-
-    tasks: Ints
-    """The tasks that are in it, one after the other."""
-    start: Ints
-    """By such a task: its first pair."""
-    task: Ints
-    """By pair: which of `tasks`, by its place there."""
-    query: Ints
-    """By pair."""
-    place: Ints
-    """By task of the graph: its place in `tasks`, or -1."""
-
-    def highest(self, of_query: Floats) -> Floats:
-        """By task of `tasks`: the most that one of its queries has; with desired accuracies equation 5."""
-        return np.maximum.reduceat(of_query[self.query], self.start)
 
 
 @dataclass(frozen=True)
@@ -157,7 +138,7 @@ class Graph:
             edge = np.repeat(first[task] - np.cumsum(fed_by) + fed_by, fed_by) + np.arange(fed_by.sum())
             found = np.unique(before[edge] * len(self.queries) + np.repeat(query, fed_by))
             known = np.union1d(known, found)
-        return _pairs(*np.divmod(known, max(1, len(self.queries))), len(self.tasks))
+        return pairs_of(*np.divmod(known, max(1, len(self.queries))), len(self.tasks))
 
     @cached_property
     def turns(self) -> list[Pairs]:
@@ -167,7 +148,7 @@ class Graph:
         found = []
         for each in np.unique(priority)[::-1]:
             of = priority == each
-            found.append(_pairs(pairs.tasks[pairs.task[of]], pairs.query[of], len(self.tasks)))
+            found.append(pairs_of(pairs.tasks[pairs.task[of]], pairs.query[of], len(self.tasks)))
         return found
 
     @cached_property
@@ -184,15 +165,6 @@ class Graph:
     def minima(self) -> Floats:
         """By task: the highest minimum accuracy of the queries that it feeds (equation 2)."""
         return self.pairs.highest(self.query_minima)
-
-
-def _pairs(task: Ints, query: Ints, size: int) -> Pairs:
-    new = np.ones(len(task), dtype=bool)
-    new[1:] = task[1:] != task[:-1]
-    start = np.flatnonzero(new)
-    place = np.full(size, -1, dtype=np.intp)
-    place[task[start]] = np.arange(len(start))
-    return Pairs(task[start], start, np.cumsum(new) - 1, query, place)
 
 
 def _different(what: str, index: Mapping[str, int], names: list[str]) -> None:

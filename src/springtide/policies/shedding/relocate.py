@@ -65,6 +65,8 @@ def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collecti
 def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: Random) -> list[Move]:
     model, needed, source = held.model, -float(held.room[machine]), held.model.machines[machine].id
     widest = float(np.delete(held.room, machine).max(initial=0.0))
+    if widest <= CLOSE:
+        return []
     moves = []
     leaving = chosen(needed, _candidates(machine, held, warming, widest))
     for each in sorted(leaving, key=lambda c: (-c.cpu, c.key)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints, total
 from springtide.policies.shedding.cpu import required_cpu
-from springtide.policies.shedding.graph import Pairs
+from springtide.policies.shedding.pairs import Pairs
 
 
 @dataclass(frozen=True)
