@@ -21,15 +21,16 @@ def springtide(cwd: Path, *arguments: str, **environment: str) -> subprocess.Com
     command = [sys.executable, "-c", "from springtide.cli.main import main; main()", *arguments]
     return subprocess.run(
         command, cwd=cwd, env={**os.environ, "COLUMNS": "200", PLACE: str(place()), **environment},
-        capture_output=True, text=True, timeout=280, check=False,
+        capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_example_runs_with_a_broker_of_its_own_and_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
-        done = springtide(tmp_path, "run", str(EXAMPLE), "--kafka", "--until", "epochs=4", "--quiet")
+        done = springtide(tmp_path, "run", str(EXAMPLE), "--kafka", "--until", "epochs=2", "--quiet")
         assert done.returncode == 0, done.stdout + done.stderr
     with Broker(tmp_path / TOPICS) as broker:
         orders = [json.loads(record.value or b"") for record in consume(broker.servers, "orders")]
