@@ -137,7 +137,7 @@ def test_drivers_killed_one_after_the_other(tmp_path: Path, server: Server, dsn:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_an_executor_killed_while_a_part_is_written(tmp_path: Path, server: Server, dsn: str) -> None:
-    ended = drive(tmp_path, dsn, "publish.part=executor@2", "--workers=2")
+    ended = drive(tmp_path, dsn, "publish.part=executor@1", "--workers=2")
     assert ended.code == 0, str(ended)
     assert "publish.part" in ended.fired
     assert server.password not in ended.output
