@@ -66,15 +66,17 @@ def test_every_drive_that_is_unaccounted_for_is_an_error() -> None:
     assert accounting_error(replace(good, reports=plain, counted={"speeds": 699})) == 1
 
 
-def test_accuracies_are_those_of_epochs_with_drives() -> None:
-    assert accuracies(track([250, 0, 100], [250, 0, 40]), "speeds") == [1.0, 0.4]
+def test_accuracies_are_those_of_cycles_with_drives() -> None:
+    """Epochs end at 2 and 4 s, in the first cycle, at 6 and 8 s, in the second, and at 10 s."""
+    found = accuracies(track([100, 300, 0, 0, 100], [100, 100, 0, 0, 40]), "speeds")
+    assert found == [(5.0, 0.5), (15.0, 0.4)]
 
 
-def test_the_rate_rises_stays_and_falls() -> None:
-    course = Overload("with", "", None, {}, (10.0, 5.0, 4.0, 3.0), (0.5, 2.0))  # type: ignore[arg-type]
+def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
+    course = Overload("with", "", None, {}, (10.0, 5.0, 4.0, 3.0), 2.0, (0.5, 2.0))  # type: ignore[arg-type]
     rate = course.profile(400.0)
-    by_second = [rate.due_rows(s + 1.0) - rate.due_rows(float(s)) for s in range(22)]
-    assert by_second[0] < 150
-    assert by_second[10:15] == pytest.approx([400] * 5, abs=1)
-    assert all(later >= earlier - 1 for earlier, later in pairwise(by_second[:11]))
-    assert by_second[19:] == pytest.approx([100] * 3, abs=1)
+    by_second = [rate.due_rows(s + 1.0) - rate.due_rows(float(s)) for s in range(24)]
+    assert by_second[:2] == pytest.approx([100] * 2, abs=1)
+    assert all(later > earlier for earlier, later in pairwise(by_second[1:12]))
+    assert by_second[12:17] == pytest.approx([400] * 5, abs=1)
+    assert by_second[21:] == pytest.approx([100] * 3, abs=1)

@@ -46,6 +46,8 @@ class ModelApp:
     """Of a row in each keyed step, on one core."""
     rate: float = 100.0
     """Rows a second of each source."""
+    beside_s: float = 0.0
+    """What each keyed step takes in every epoch, on one core."""
     fixed_s: float = 0.3
     """What an epoch takes beside its rows."""
     share: float = 1.0
@@ -117,7 +119,7 @@ class ModelApp:
             step: {p: taken[p] * self._shedding.share(p, step) for p in producers}
             for step, producers in self.graph.feeders.items()
         }
-        useful = {step: sum(rows.values()) * self.cost_s for step, rows in kept.items()}
+        useful = {step: sum(rows.values()) * self.cost_s + self.beside_s for step, rows in kept.items()}
         took = self.fixed_s + sum(useful.values()) / self._cores
         self.now += took
         for source in self._lag:

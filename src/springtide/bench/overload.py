@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,6 @@ from springtide.dataflow import rates, sources
 from springtide.engine.kafka.jars import connector_settings
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, make_session
-from springtide.metrics.pace import useful_s
 from springtide.metrics.report import EpochReport
 from springtide.testing.injector import Injector
 from springtide.testing.topics import create
@@ -38,8 +38,9 @@ QUICK_S = 1.5
 """An epoch that takes no longer, with the few rows of the beginning, is no cold one."""
 WARM_S = 45.0
 """Long enough for any machine; one that is busy with other things may never be quick."""
-BURST_S = 1.5
-"""A burst of drives that keeps all cores busy for so long, by a guess, shows what one costs."""
+FIRST_BURST = 500
+LONG = 3.0
+"""An epoch that takes so many times as long as one with few drives tells how many the app keeps up with."""
 SAMPLE_S = 0.05
 Numbers = npt.NDArray[np.float64]
 
@@ -55,8 +56,10 @@ class Overload:
     """By query: its minimum accuracy."""
     phases_s: tuple[float, float, float, float]
     """How long the rate rises, stays, falls, and stays low."""
-    factors: tuple[float, float] = (0.5, 1.8)
-    """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice of it."""
+    settle_s: float = 15.0
+    """How long the rate is low before it rises: the first epochs with so many drives are not yet as quick as others."""
+    factors: tuple[float, float] = (0.5, 1.6)
+    """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice it."""
     detail: int = 24
     capacity: float | None = None
     """Drives a second; measured if it is not given."""
@@ -65,9 +68,9 @@ class Overload:
         """The rate of each topic."""
         rise_s, stay_s, fall_s, _ = self.phases_s
         low, high = (factor * capacity / len(TOPICS) for factor in self.factors)
-        up = _ramp(0.0, rise_s, low, high)
-        down = _ramp(rise_s + stay_s, fall_s, high, low)
-        return rates.step([*up, *down])
+        up = _ramp(self.settle_s, rise_s, low, high)
+        down = _ramp(self.settle_s + rise_s + stay_s, fall_s, high, low)
+        return rates.step([(0.0, low), *up, *down])
 
 
 def _ramp(since_s: float, for_s: float, start: float, end: float) -> list[tuple[float, float]]:
@@ -138,7 +141,7 @@ def run_overload(course: Overload) -> Overloaded:
             until_s = time.time() + WARM_S
             wait_for(running, lambda: _warm(running.reports, late=time.time() > until_s))
         capacity = course.capacity or _capacity(running, sending)
-        began_s = time.time()
+        began_s = time.time() + course.settle_s
         ended_s = began_s + sum(course.phases_s)
         with sending.at(course.profile(capacity)):
             wait_for(running, lambda: time.time() > ended_s)
@@ -178,13 +181,17 @@ def _taken(reports: Iterable[EpochReport]) -> int:
 
 
 def _capacity(running: Running, sending: "_Sending") -> float:
-    """Drives a second that the app keeps up with, from an epoch that has some seconds' work."""
-    rows = max(200, round(BURST_S * CORES * max(r.rows_in / useful_s(r) for r in running.reports[-3:])))
-    before = len(running.reports)
-    with sending.at(rates.constant(20.0 * rows), limit=rows // len(TOPICS)):
-        wait_for(running, lambda: sending.finished and _taken(running.reports) == sending.sent)
-    fullest = max(running.reports[before:], key=lambda report: report.rows_in)
-    return fullest.rows_in / fullest.phases.total_s
+    """Drives a second that the app keeps up with: bursts grow until an epoch is long because of its drives."""
+    idle_s = median(report.phases.total_s for report in running.reports[-3:])
+    rows = FIRST_BURST
+    while True:
+        before = len(running.reports)
+        with sending.at(rates.constant(20.0 * rows), limit=rows // len(TOPICS)):
+            wait_for(running, lambda: sending.finished and _taken(running.reports) == sending.sent)
+        fullest = max(running.reports[before:], key=lambda report: report.rows_in)
+        if fullest.phases.total_s > LONG * idle_s:
+            return fullest.rows_in / fullest.phases.total_s
+        rows *= 2
 
 
 class _Sending:

@@ -81,22 +81,34 @@ def accounting_error(track: Overloaded) -> int:
     return error
 
 
-def accuracies(track: Overloaded, query: str) -> list[float]:
-    """Of a query, while the rate rose and later; epochs without drives tell nothing."""
-    found = (q for r in track.reports if r.ended_at >= track.began_s for q in r.queries if q.query == query)
-    return [q.accuracy for q in found if q.offered]
+def accuracies(track: Overloaded, query: str) -> list[tuple[float, float]]:
+    """Of a query, cycle by cycle while the rate rose and later: when it ended, and the share that was processed in it.
+
+    By cycle, as chance decides which drives are kept, and in one epoch it may be some more or less.
+    """
+    cycles: dict[int, tuple[int, int]] = {}
+    for report in track.reports:
+        for q in report.queries:
+            if q.query == query and track.began_s <= report.ended_at <= track.ended_s:
+                number = int((report.ended_at - track.began_s) / CYCLE_S)
+                processed, good = cycles.get(number, (0, 0))
+                cycles[number] = processed + q.processed, good + q.offered - q.dead_letters
+    return [((n + 1) * CYCLE_S, processed / good) for n, (processed, good) in sorted(cycles.items()) if good]
 
 
 @dataclass(frozen=True)
 class ShedBench:
     phases_s: tuple[float, float, float, float] = (50.0, 60.0, 20.0, 15.0)
+    settle_s: float = 15.0
     apart: bool = True
     """A Spark of its own for each."""
 
     def run(self) -> Findings:
         with Broker() as broker, arena("shed") as place:
-            peer = Overload("without", broker.servers, place.scratch, dict.fromkeys(MINIMA, 1.0), self.phases_s)
-            peer = replace(peer, directory=place.scratch / "without")
+            peer = Overload(
+                "without", broker.servers, place.scratch / "without", dict.fromkeys(MINIMA, 1.0), self.phases_s,
+                self.settle_s,
+            )  # fmt: skip
             without = place.call("without" if self.apart else "both", run_overload, peer)
             if self.apart:
                 place.leave("without")
@@ -117,12 +129,14 @@ class ShedBench:
         figures["accounting_error"] = sum(errors.values())
         rows.append(["accounting error", *(str(errors[name]) for name in tracks)])
         for query in MINIMA:
-            shares = accuracies(tracks["with"], query) or [1.0]
-            figures |= {f"accuracy_{query}_mean": rounded(fmean(shares)), f"accuracy_{query}_worst": min(shares)}
+            shares = [share for _, share in accuracies(tracks["with"], query)] or [1.0]
+            figures[f"accuracy_{query}_mean"] = rounded(fmean(shares))
+            figures[f"accuracy_{query}_worst"] = rounded(min(shares))
             rows.append([f"accuracy of {query}, mean (worst)", f"{fmean(shares):.3f} ({min(shares):.3f})", "1"])
         figures |= {"capacity_rows_per_s": round(tracks["with"].capacity), "rows_with": tracks["with"].sent}
+        series = {query: (minimum, accuracies(tracks["with"], query)) for query, minimum in MINIMA.items()}
         return Findings(
-            "shed", ["", *tracks], rows, figures, lambda axes: draw(axes, tracks, course, lag_cycles, MINIMA)
+            "shed", ["", *tracks], rows, figures, lambda axes: draw(axes, tracks, course, lag_cycles, series)
         )
 
 

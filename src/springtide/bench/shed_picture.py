@@ -1,37 +1,48 @@
 """The picture of an overload: rates, what waits, accuracies and latency over time, with shedding and without."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from springtide.bench.overload import Overload, Overloaded
+from springtide.metrics.report import EpochReport
 
 COLOURS = {"with": "tab:blue", "without": "tab:red"}
 QUERIES = ("tab:green", "tab:purple")
-BINS_S = 2.0
-Lags = Callable[[Overloaded], list[tuple[float, float]]]
+BIN_S = 2.0
+Points = Sequence[tuple[float, float]]
+Lags = Callable[[Overloaded], Points]
 
 
 def draw(
-    axes: Any, tracks: Mapping[str, Overloaded], course: Overload, lags: Lags, minima: Mapping[str, float]
+    axes: Any,
+    tracks: Mapping[str, Overloaded],
+    course: Overload,
+    lags: Lags,
+    accuracies: Mapping[str, tuple[float, Points]],
 ) -> None:
-    """Four panels, one below the other, on one clock."""
+    """Four panels, one below the other, on one clock; `accuracies` are those of each query, after its minimum."""
     figure = axes.figure
     axes.remove()
     figure.set_size_inches(9, 10)
     rates, lag, accuracy, latency = figure.subplots(4, 1, sharex=True)
     _draw_rates(rates, tracks)
     for name, track in tracks.items():
-        lag.plot(*zip(*lags(track), strict=True), color=COLOURS[name], label=f"{name} shedding")
-        times = [(r.ended_at - track.began_s, r.latency_s) for r in track.reports if r.ended_at > track.began_s]
-        latency.plot(*zip(*times, strict=True), color=COLOURS[name], label=f"{name} shedding")
+        _line(lag, lags(track), color=COLOURS[name], label=f"{name} shedding")
+        times = [(r.ended_at - track.began_s, r.latency_s) for r in _during(track) if r.latency_s is not None]
+        _line(latency, times, color=COLOURS[name], label=f"{name} shedding")
     lag.axhline(2, color="grey", linestyle="--", linewidth=1, label="2 cycles")
     lag.set(ylabel="cycles of arrivals\nthat wait", ylim=(0, None))
     lag.legend(loc="upper left", fontsize="small")
-    _draw_accuracy(accuracy, tracks["with"], minima)
-    latency.set(ylabel="latency of an\nepoch's newest drive, s", ylim=(0, None), xlabel="seconds")
+    for (query, (minimum, points)), colour in zip(accuracies.items(), QUERIES, strict=True):
+        _line(accuracy, points, color=colour, drawstyle="steps-pre", label=query)
+        accuracy.axhline(minimum, color=colour, linestyle="--", linewidth=1, label=f"its minimum, {minimum:g}")
+    accuracy.set(ylabel="accuracy\nwith shedding", ylim=(0, 1.05))
+    accuracy.legend(loc="lower left", fontsize="small", ncols=2)
+    latency.set(ylabel="latency of an epoch's\nnewest drive, s", ylim=(0, None), xlabel="seconds")
     for panel in (rates, lag, accuracy, latency):
         panel.set_xlim(0, sum(course.phases_s))
         panel.grid(alpha=0.25)
@@ -41,29 +52,30 @@ def draw(
 
 def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded]) -> None:
     track = tracks["with"]
-    edges = np.arange(0, track.ended_s - track.began_s, BINS_S)
+    edges = np.arange(0, track.ended_s - track.began_s, BIN_S)
     sent = [track.sent_by(track.began_s + at) for at in edges]
-    axes.plot(edges[1:], np.diff(sent) / BINS_S, color="black", label="sent")
+    axes.plot(edges[1:] - BIN_S / 2, np.diff(sent) / BIN_S, color="black", label="sent")
     for name, each in tracks.items():
+        reports = _during(each)
         found = [
-            (after.ended_at - each.began_s, after.rows_in / (after.ended_at - before.ended_at))
-            for before, after in pairwise(each.reports)
-            if after.ended_at > each.began_s
+            (after.ended_at - each.began_s, after.rows_in * _kept(after) / (after.ended_at - before.ended_at))
+            for before, after in pairwise(reports)
         ]
-        axes.plot(*zip(*found, strict=True), color=COLOURS[name], alpha=0.7, label=f"taken, {name} shedding")
+        _line(axes, found, color=COLOURS[name], alpha=0.7, label=f"processed, {name} shedding")
     axes.axhline(track.capacity, color="grey", linestyle=":", linewidth=1, label="capacity")
     axes.set(ylabel="drives a second", ylim=(0, None), title="more drives than the machine can work on")
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="upper left", fontsize="small", ncols=2)
 
 
-def _draw_accuracy(axes: Any, track: Overloaded, minima: Mapping[str, float]) -> None:
-    for (query, minimum), colour in zip(minima.items(), QUERIES, strict=True):
-        found = [
-            (report.ended_at - track.began_s, q.accuracy)
-            for report in track.reports for q in report.queries
-            if q.query == query and q.offered and report.ended_at > track.began_s
-        ]  # fmt: skip
-        axes.plot(*zip(*found, strict=True), color=colour, drawstyle="steps-post", label=query)
-        axes.axhline(minimum, color=colour, linestyle="--", linewidth=1, label=f"its minimum, {minimum:g}")
-    axes.set(ylabel="accuracy with\nshedding", ylim=(0, 1.05))
-    axes.legend(loc="lower left", fontsize="small", ncols=2)
+def _during(track: Overloaded) -> list[EpochReport]:
+    return [report for report in track.reports if track.began_s <= report.ended_at <= track.ended_s]
+
+
+def _kept(report: EpochReport) -> float:
+    """The share of an epoch's drives that were processed, on average over the queries."""
+    return fmean(query.accuracy for query in report.queries) if report.queries else 1.0
+
+
+def _line(axes: Any, points: Points, **how: Any) -> None:
+    if points:
+        axes.plot(*zip(*points, strict=True), **how)

@@ -156,8 +156,8 @@ class Economy:
             return {}
         usual_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s)
         most_s = usual_s * room
-        if decision.below_minimum and self.config.longest_s > usual_s:
-            longest_s = self.config.longest_s
+        longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s)
+        if decision.below_minimum:
             most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
         return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
 

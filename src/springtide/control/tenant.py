@@ -8,7 +8,7 @@ from springtide.dataflow.graph import Graph as Dataflow
 from springtide.dataflow.graph import Keyed, Sink, Source
 from springtide.engine.running import Running
 from springtide.ids import InstanceId, WorkerId
-from springtide.metrics.pace import EpochPace, pace
+from springtide.metrics.pace import EpochPace, beside_rows_s, pace
 from springtide.metrics.snapshot import Snapshot
 from springtide.metrics.snapshot import Worker as Measured
 from springtide.metrics.window import Shape, observe
@@ -30,6 +30,8 @@ class Offer:
     pace: EpochPace
     rates: Mapping[str, float]
     """By source: rows a second to be dealt with, those that wait too."""
+    beside_s: Mapping[str, float]
+    """By step: the useful time that it takes in every epoch, whatever its rows."""
 
 
 class Tenant:
@@ -70,12 +72,14 @@ class Tenant:
         snapshot = observe(reports, Shape(_edges(self.graph), workers), window_s)
         if snapshot is None:
             return None
-        found = pace([r for r in reports if not r.replayed], _slots_at_work(snapshot), self._running.cores)
+        real = [r for r in reports if not r.replayed]
+        beside = {step: beside_rows_s(real, step) for step in self.graph.feeders}
+        found = pace(real, _slots_at_work(snapshot), sum(beside.values()), self._running.cores)
         usual_s = epoch_s + snapshot.epoch_s
         rates = {
             s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
         }  # fmt: skip
-        return Offer(snapshot, found, rates)
+        return Offer(snapshot, found, rates, beside)
 
     def instances(self, offer: Offer, epoch_s: float) -> Iterator[TaskInstance]:
         """Instances with what they took in, and the cores that they need for it.
@@ -91,7 +95,9 @@ class Tenant:
             if step not in self.graph.feeders:
                 continue
             busy = [i for i in found if i.records_in] or found  # Who only stands by has none.
-            busiest = max(i.useful_s for i in busy) / snapshot.window_s * dearer
+            beside_s = offer.beside_s[step] * snapshot.epochs / len(busy)
+            for_rows_s = max(0.0, max(i.useful_s for i in busy) - beside_s)
+            busiest = for_rows_s / snapshot.window_s * dearer
             taken = self._reaching(step, snapshot) / len(busy)
             for instance in busy:
                 worker = instance.worker if instance.worker in known else alone

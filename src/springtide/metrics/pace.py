@@ -8,6 +8,9 @@ from springtide.metrics.report import EpochReport
 DOUBT = 0.25
 """How much the expectation that all cores work at once weighs: as much as epochs that vary by so many seconds."""
 
+ALIKE = 0.05
+"""How much the expectation that all useful time is for rows weighs: as much as epochs whose rows vary by a fifth."""
+
 
 @dataclass(frozen=True)
 class EpochPace:
@@ -28,12 +31,34 @@ def useful_s(report: EpochReport) -> float:
     return sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for o in report.operators)
 
 
-def pace(reports: Sequence[EpochReport], cores: float, most: float | None = None) -> EpochPace:
+def beside_rows_s(reports: Sequence[EpochReport], step: str) -> float:
+    """The useful time that a step takes in every epoch, however many rows it has: opening its state, writing it.
+
+    Where epochs are all alike, all of it is taken to be for the rows. Without this, rows would seem the dearer the
+    fewer an epoch has, and a limit on them would sink ever lower.
+    """
+    found = [o for report in reports for o in report.operators if o.step == step]
+    times = [(o.rows_in, o.map_busy_s + sum(i.useful_s for i in o.instances)) for o in found]
+    if not times:
+        return 0.0
+    mean_rows = sum(rows for rows, _ in times) / len(times)
+    mean_useful = sum(useful for _, useful in times) / len(times)
+    doubt = ALIKE * mean_rows**2
+    spread = sum((rows - mean_rows) ** 2 for rows, _ in times) + doubt
+    along = sum((rows - mean_rows) * (useful - mean_useful) for rows, useful in times)
+    slope = (along + ALIKE * mean_rows * mean_useful) / spread if spread > 0 else 0.0
+    return min(max(0.0, mean_useful - slope * mean_rows), min(useful for _, useful in times))
+
+
+def pace(
+    reports: Sequence[EpochReport], cores: float, beside_s: float = 0.0, most: float | None = None
+) -> EpochPace:
     """The line through the lengths of epochs; where they are all alike, the one that `cores` expects.
 
-    Steps that do not wait for each other may keep more cores busy than one step is planned for: up to `most`.
+    Of the useful time, `beside_s` is in every epoch, and part of what is fixed. Steps that do not wait for each other
+    may keep more cores busy than one step is planned for: up to `most`.
     """
-    times = [(useful_s(report), report.phases.total_s) for report in reports]
+    times = [(max(0.0, useful_s(report) - beside_s), report.phases.total_s) for report in reports]
     count = len(times)
     mean_useful = sum(useful for useful, _ in times) / count
     mean_total = sum(total for _, total in times) / count
