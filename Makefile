@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kafka demo lint test test-all chaos clean
+.PHONY: help setup kafka postgres demo lint test test-all chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,13 +28,16 @@ lint: setup ## Check style, types and import directions
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: lint kafka ## Lint, then run all tests but the slow ones
+postgres: ## Find a PostgreSQL server for the tests, or install one by apt
+	@bash scripts/postgres.sh
+
+test: lint kafka postgres ## Lint, then run all tests but the slow ones
 	$(PYTEST) -m "not slow"
 
-test-all: lint kafka ## Lint, then run every test
+test-all: lint kafka postgres ## Lint, then run every test
 	$(PYTEST)
 
-chaos: kafka ## Run the tests that kill, stall and corrupt
+chaos: kafka postgres ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos
 
 clean: ## Remove .venv, caches and what Spark left behind

@@ -1,14 +1,17 @@
 """Fixtures for all tests; Spark starts only if a test asks for it, and once for all of them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
 from springtide import App
 from springtide.metrics.report import EpochReport
+from springtide.testing import Server, postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,15 +22,34 @@ RunApp = Callable[..., list[EpochReport]]
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
-    from springtide.engine.kafka.jars import connector_settings
+    from springtide.engine.kafka.jars import JarsMissing, connector_settings
     from springtide.engine.session import SessionConfig, make_session
 
     # Tests are short: compiling more than the quick compiler does would not pay.
     settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    settings |= connector_settings(settings)
+    with suppress(JarsMissing):  # Only the tests with Kafka need them, and say so.
+        settings |= connector_settings(settings)
     session = make_session("springtide-tests", SessionConfig("local[2]", settings))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """One PostgreSQL, shared by all tests that need a database."""
+    with postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def dsn(server: Server) -> str:
+    """A database with a schema of the test's own."""
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server.dsn}?options=-csearch_path%3D{name}"
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from springtide.control.server import ControlServer
 from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Tenant
 from springtide.dataflow.builder import Dataflow
-from springtide.engine.running import RunConfig, Running
+from springtide.engine.config import RunConfig
+from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, box
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig

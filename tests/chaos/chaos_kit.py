@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEADLINE_S = 240.0
-WORKER_POINTS = frozenset({"update.begun", "block.put", "block.written", "publish.part"})
+WORKER_POINTS = frozenset({"update.begun", "block.put", "block.written", "publish.sent", "publish.part"})
 """Failpoints that a worker fires; all others are the driver's."""
 CLUSTER_POINTS = frozenset({"copy.read", "copy.written", "plan.flip"})
 """Failpoints that only an app on several workers comes to."""
+DATABASE_POINTS = frozenset({"publish.staged"})
+"""Failpoints that only an app with a database as its sink comes to."""
 INTERVAL_POINTS = frozenset({"deposit.written", "replay.noted"})
 """Failpoints that only an app with an interval between durable checkpoints comes to."""
 

@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from chaos_kit import CLUSTER_POINTS, INTERVAL_POINTS, WORKER_POINTS, drive, flip_bit, head, state_blocks
+from chaos_kit import (
+    CLUSTER_POINTS,
+    DATABASE_POINTS,
+    INTERVAL_POINTS,
+    WORKER_POINTS,
+    drive,
+    flip_bit,
+    head,
+    state_blocks,
+)
 from chaos_oracle import batch_counts, expected, published
 
 from springtide import faults
@@ -41,7 +50,7 @@ EVERY_POINT = (
 
 
 def test_every_failpoint_of_a_driver_is_tried() -> None:
-    elsewhere = WORKER_POINTS | CLUSTER_POINTS | INTERVAL_POINTS
+    elsewhere = WORKER_POINTS | CLUSTER_POINTS | INTERVAL_POINTS | DATABASE_POINTS
     assert {life.dies_at for life in EVERY_POINT} == set(faults.POINTS) - elsewhere
 
 

@@ -23,7 +23,7 @@ def report(epoch: int, **fields: Any) -> EpochReport:
 
 def test_one_plain_line_an_epoch_when_nobody_watches() -> None:
     out = io.StringIO()
-    with open_view("clicks", Console(file=out, width=40)) as view:
+    with open_view(["clicks"], Console(file=out, width=40)) as view:
         assert isinstance(view, LineView)
         view.doing("starting Spark")
         view.epoch(report(0))
@@ -37,7 +37,7 @@ def test_one_plain_line_an_epoch_when_nobody_watches() -> None:
 
 def test_quiet_shows_nothing() -> None:
     out = io.StringIO()
-    with open_view("clicks", Console(file=out), quiet=True) as view:
+    with open_view(["clicks"], Console(file=out), quiet=True) as view:
         assert isinstance(view, NoView)
         view.doing("starting Spark")
         view.epoch(report(0))
@@ -47,7 +47,7 @@ def test_quiet_shows_nothing() -> None:
 def test_a_table_of_the_last_epochs_in_a_terminal() -> None:
     out = io.StringIO()
     terminal = Console(file=out, width=120, height=40, force_terminal=True, color_system=None)
-    with open_view("clicks", terminal, beside=lambda: ["the best words"]) as view:
+    with open_view(["clicks"], terminal, beside=lambda: ["the best words"]) as view:
         assert isinstance(view, TableView)
         view.doing("starting Spark")
         for epoch in range(12):

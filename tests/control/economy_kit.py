@@ -58,6 +58,7 @@ class ModelApp:
     now: float = 0.0
     reports: list[EpochReport] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    cores: int = CORES
 
     def __post_init__(self) -> None:
         steps = tuple(step for step in self.graph.feeders)

@@ -1,15 +1,20 @@
 """The broker that tests start: its data outlive a crash, and readers see only what was committed."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from waiting import wait_until
 
 from springtide.engine.kafka.jars import PLACE, JarsMissing, pinned
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import answers, consume, create, partitions_of, produce, widen
 
 
+@pytest.mark.slow
 def test_what_was_written_outlives_a_crash(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
         topic = create(broker.servers, "kept", 1)
@@ -20,6 +25,19 @@ def test_what_was_written_outlives_a_crash(tmp_path: Path) -> None:
         produce(broker.servers, topic, ["c"])
         assert [record.value for record in consume(broker.servers, topic)] == [b"a", b"b", b"c"]
     assert not broker.running
+
+
+@pytest.mark.slow
+def test_a_broker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
+    start = f"print(Broker({str(tmp_path)!r}).start().servers)"
+    script = f"import os\nfrom springtide.testing.kafka import Broker\n{start}\n"
+    died = subprocess.run(
+        [sys.executable, "-c", f"{script}os.kill(os.getpid(), 9)"], env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    servers = died.stdout.strip()
+    assert died.returncode == -9
+    wait_until("the broker to be gone", lambda: not answers(servers, within_s=0.5), 30.0)
 
 
 def test_partitions_are_added(broker: Broker, topic: str) -> None:

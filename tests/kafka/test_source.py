@@ -9,12 +9,12 @@ import pytest
 from kafka_kit import orders, put
 from spark_kit import bag
 
-from springtide import App, agg, sinks, sources
+from springtide import App, agg, faults, sinks, sources
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.kafka.jars import PLACE
 from springtide.metrics.report import EpochReport
 from springtide.testing.kafka import Broker
-from springtide.testing.topics import produce, widen
+from springtide.testing.topics import consume, create, produce, widen
 
 pytestmark = pytest.mark.spark
 SCHEMA = "user STRING, n BIGINT"
@@ -60,6 +60,29 @@ def test_records_that_do_not_parse_are_counted(run_app: RunApp, broker: Broker, 
     assert bag(sink.rows()) == bag(orders(0, 20))
     assert sum(report.dead_letters for report in reports) == len(bad)
     assert sum(report.rows_in for report in reports) == 20 + len(bad)
+
+
+def test_records_that_do_not_parse_go_to_a_topic_as_they_came(
+    run_app: RunApp, broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once, though the driver fails after publishing and publishes the epoch again."""
+    dead = create(broker.servers, f"{topic}-dead", 1)
+    bad = [b"{", b"\xff\xfe", b"12"]
+    produce(broker.servers, topic, bad, partition=1)
+    put(broker.servers, topic, orders(0, 20))
+    app, sink = copied(sources.kafka(broker.servers, topic, schema=SCHEMA, malformed=f"topic:{dead}"))
+    with monkeypatch.context() as armed:
+        armed.setenv(faults.ENVIRONMENT, "publish.after=oserror")
+        with pytest.raises(OSError, match="failpoint"):
+            run_app(app, checkpoint=str(tmp_path / "kept"))
+    put(broker.servers, topic, orders(20, 30))
+    reports = run_app(app, checkpoint=str(tmp_path / "kept"))
+    assert bag(sink.rows()) == bag(orders(0, 30))
+    letters = sorted((record.key, record.value) for record in consume(broker.servers, dead))
+    assert letters == [(f"{topic}/1/{offset}".encode(), value) for offset, value in enumerate(bad)]
+    assert sum(report.dead_letters for report in reports) == 0, "the epoch that had them is only published again"
+    again, _ = copied(sources.kafka(broker.servers, topic, schema=SCHEMA, malformed=f"topic:{dead}"))
+    assert sum(report.dead_letters for report in run_app(again)) == len(bad)
 
 
 def test_a_record_that_does_not_parse_stops_the_app_on_request(run_app: RunApp, broker: Broker, topic: str) -> None:
@@ -113,12 +136,19 @@ def test_without_servers_the_error_says_where_to_name_them(run_app: RunApp, monk
         ({}, "a schema"),
         ({"schema": SCHEMA, "starting": "now"}, "'now'"),
         ({"schema": SCHEMA, "malformed": "topic:"}, "topic:NAME"),
+        ({"schema": SCHEMA, "malformed": "topic:t"}, "another topic"),
     ],
 )
 def test_a_bad_option_is_refused_with_the_step(options: dict[str, Any], wrong: str) -> None:
     with pytest.raises(BadGraph, match=wrong) as refused:
         App("bad").source("in", sources.kafka("h:1", "t", **options))
     assert refused.value.step == "in"
+
+
+def test_rows_are_unique_only_with_their_position() -> None:
+    assert sources.kafka("h:1", "t", format="raw").unique_rows
+    assert sources.kafka("h:1", "t", schema=SCHEMA, position=True).unique_rows
+    assert not sources.kafka("h:1", "t", schema=SCHEMA).unique_rows
 
 
 def test_without_the_connector_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from springtide.plan.shedding import Shedding
 
 DIRECTORY = "durable"
 REPLAY = "replay.json"
+SHED = "shed"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Replay:
     entries: Mapping[Epoch, str]
     """By epoch: Spark's log entry with its offsets."""
     shedding: Mapping[Epoch, Shedding] = field(default_factory=dict)
-    """By epoch that was true: its shed rates, so that the same rows are shed again."""
+    """By epoch that was true and shed something: its shed rates, so that the same rows are shed again."""
 
     def encode(self) -> bytes:
         entries = {str(epoch): entry for epoch, entry in sorted(self.entries.items())}
@@ -62,6 +63,19 @@ class DurableLog:
         """From now on the app can go back to this one; earlier ones are of no use any more."""
         self._log.reset(replace(manifest, durable=True))
         self._log.forget([epoch for epoch in self._log.epochs() if epoch != manifest.epoch])
+        self.store.delete(f"{SHED}/{epoch:09d}.json" for epoch in self._shed() if epoch <= manifest.epoch)
+
+    def note_shed(self, epoch: Epoch, rates: Shedding) -> None:
+        """Remember what an epoch sheds, before it is true: manifests are forgotten sooner than it may be repeated."""
+        self.store.put(f"{SHED}/{epoch:09d}.json", json.dumps(rates.to_json()).encode())
+
+    def shed_since(self, after: int) -> dict[Epoch, Shedding]:
+        """By epoch after one that has shed anything: its rates."""
+        later = [epoch for epoch in self._shed() if epoch > after]
+        return {e: Shedding.from_json(json.loads(self.store.get(f"{SHED}/{e:09d}.json"))) for e in later}
+
+    def _shed(self) -> list[Epoch]:
+        return sorted(Epoch(int(name[:-5])) for name in self.store.list(SHED) if name[:-5].isdigit())
 
     def clear(self) -> None:
         """Every epoch is durable: there is nothing to go back to."""

@@ -11,9 +11,12 @@ from springtide.bench.autoscale import AutoscaleBench
 from springtide.bench.compare import CompareBench
 from springtide.bench.decide import DecideBench
 from springtide.bench.deploy import DeployBench
+from springtide.bench.estimate import EstimateBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
 from springtide.bench.latency import LatencyBench
+from springtide.bench.priorities import PrioritiesBench
+from springtide.bench.qod import QodBench
 from springtide.bench.recover import RecoverBench
 from springtide.bench.replication import ReplicationBench
 from springtide.bench.rescale import RescaleBench
@@ -118,6 +121,18 @@ def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None
 
 
 @app.command()
+def qod(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """The time that the quality-of-data controller takes for a cycle, with up to 2 000 tasks."""
+    _publish(QodBench(rounds=8) if quick else QodBench(), out, as_json)
+
+
+@app.command()
+def priorities(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """Two apps with more load than two workers hold: who gives way, and whether anybody falls below its minimum."""
+    _publish(PrioritiesBench.quick() if quick else PrioritiesBench(), out, as_json)
+
+
+@app.command()
 def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """A load that steps up fourfold and back, followed by DS2 and by Dhalion."""
     quicker = AutoscaleBench(phases_s=(6.0, 20.0, 8.0), factor=2.5, apart=False)
@@ -128,6 +143,12 @@ def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> N
 def deploy(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """Slices in the wrong places, moved one at a time by OTD: traffic between workers, and an even load."""
     _publish(DeployBench(seconds=15.0) if quick else DeployBench(), out, as_json)
+
+
+@app.command()
+def estimate(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
+    """How often the intervals of estimates hold the truth with half of the rows shed, against the plain way."""
+    _publish(EstimateBench(keys=8_000) if quick else EstimateBench(), out, as_json)
 
 
 @app.command()

@@ -102,7 +102,7 @@ def _demo_with_workers(text: sources.Generator, rate: int) -> None:
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
-        open_view("word count", terminal, beside=lambda: [_top_words(top)]) as view,
+        open_view(["word count"], terminal, beside=lambda: [_top_words(top)]) as view,
     ):
         view.doing(f"starting Spark and {FEW} workers")
         with without_jvm_warnings():
@@ -154,7 +154,7 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
-        open_view("word count", terminal, beside=lambda: [_top_words(top)]) as view,
+        open_view(["word count"], terminal, beside=lambda: [_top_words(top)]) as view,
     ):
         view.doing("starting Spark")
         with without_jvm_warnings():

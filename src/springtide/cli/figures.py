@@ -91,3 +91,9 @@ def moment(at: float) -> str:
     """A time of day, with the date unless it is today's."""
     when = datetime.fromtimestamp(at)
     return f"{when:%H:%M:%S}" if when.date() == datetime.now().date() else f"{when:%Y-%m-%d %H:%M:%S}"
+
+
+def accuracy(report: EpochReport) -> str:
+    """The least accurate of an epoch's queries, in percent; nothing if none could be anything but exact."""
+    least = min((query.accuracy for query in report.queries), default=None)
+    return "" if least is None else f"{100 * least:.0f} %"

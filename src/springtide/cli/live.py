@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from springtide.cli.figures import number, rate, rates, seconds, state_rows
+from springtide.cli.figures import accuracy, number, rate, rates, seconds, state_rows
 from springtide.metrics.report import EpochReport
 
 SHOWN = 6
@@ -40,11 +40,13 @@ class View(Protocol):
         """An epoch has ended. Called from another thread."""
 
 
-def open_view(app: str, terminal: Console, *, quiet: bool = False, beside: Beside | None = None) -> View:
+def open_view(apps: Sequence[str], terminal: Console, *, quiet: bool = False, beside: Beside | None = None) -> View:
     """The view that suits the terminal; `beside` is asked for more to show after each epoch."""
     if quiet:
         return NoView()
-    return TableView(app, terminal, beside) if terminal.is_terminal else LineView(terminal)
+    if terminal.is_terminal and len(apps) == 1:
+        return TableView(apps[0], terminal, beside)
+    return LineView(terminal, named=len(apps) > 1)
 
 
 class NoView:
@@ -64,26 +66,28 @@ class NoView:
 
 
 class LineView(NoView):
-    """One plain line an epoch, for logs and pipes."""
+    """One plain line an epoch, for logs and pipes, and for several apps at once."""
 
-    def __init__(self, terminal: Console) -> None:
-        self.terminal = terminal
-        self.last: list[EpochReport] = []
-        """One more than is shown: rates are measured from the end of the epoch before."""
+    def __init__(self, terminal: Console, *, named: bool = False) -> None:
+        self.terminal, self.named = terminal, named
+        self.last: dict[str, list[EpochReport]] = {}
+        """By app: one more than is shown: rates are measured from the end of the epoch before."""
 
     def doing(self, what: str) -> None:
         self._print(what)
 
     def epoch(self, report: EpochReport) -> None:
-        self.last = [*self.last[-SHOWN:], report]
+        last = self.last[report.app] = [*self.last.get(report.app, [])[-SHOWN:], report]
         self._print(
-            f"epoch {report.epoch}{' (published again)' if report.replayed else ''}"
+            f"{f'{report.app}: ' if self.named else ''}epoch {report.epoch}"
+            f"{' (published again)' if report.replayed else ''}"
             f"  rows {number(report.rows_in)}"
-            f"  rows/s {number(rates(self.last)[-1])}"
+            f"  rows/s {number(rates(last)[-1])}"
             f"  took {seconds(report.phases.total_s)}"
             f"  latency {seconds(report.latency_s)}"
             f"  lag {number(report.lag_rows)}"
             f"  state rows {number(state_rows(report))}"
+            f"{f'  accuracy {accuracy(report)}' if report.queries else ''}"
         )
 
     def _print(self, line: str) -> None:
@@ -151,7 +155,9 @@ class TableView:
 
     def _table(self) -> Table:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("epoch", "rows", "rows/s", "took", "latency", "lag", "state rows"):
+        sheds = any(report.queries for report in self.last)
+        more = ("accuracy",) if sheds else ()
+        for name in ("epoch", "rows", "rows/s", "took", "latency", "lag", "state rows", *more):
             table.add_column(name, justify="right", no_wrap=True)
         for report, per_s in list(zip(self.last, rates(self.last), strict=True))[-SHOWN:]:
             table.add_row(
@@ -162,5 +168,6 @@ class TableView:
                 seconds(report.latency_s),
                 number(report.lag_rows),
                 number(state_rows(report)),
+                *([accuracy(report)] if sheds else []),
             )
         return table

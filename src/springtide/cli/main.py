@@ -19,6 +19,7 @@ from springtide.cli.load import CannotLoad, UserCodeFailed
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
 from springtide.cli.plan import plan
+from springtide.cli.queries import queries
 from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
 from springtide.cli.scale import scale
@@ -28,11 +29,14 @@ from springtide.cli.workers import workers
 from springtide.control.address import NotRunning
 from springtide.control.client import NoAnswer
 from springtide.control.controls import Refused
+from springtide.dataflow.broker import NoClient
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.engine.history import CannotRepeat
 from springtide.engine.java import JavaNotFound
+from springtide.engine.kafka.jars import JarsMissing
 from springtide.ids import BadName
 from springtide.simulator.fields import BadScenario
+from springtide.testing.kafka import BrokerFailed
 
 FAILED = 1
 MISUSED = 2
@@ -52,6 +56,9 @@ EXIT_CODES: dict[type[Exception], int] = {
     StepFailed: FAILED,
     AppChanged: FAILED,
     JavaNotFound: FAILED,
+    JarsMissing: FAILED,
+    BrokerFailed: FAILED,
+    NoClient: FAILED,
     CannotRepeat: FAILED,
     NoSuchEntry: FAILED,
     store_errors.StoreFailed: FAILED,
@@ -117,6 +124,7 @@ cli.command()(cancel_migration)
 cli.command()(adapt)
 cli.command()(history)
 cli.command()(explain)
+cli.command()(queries)
 cli.command()(simulate)
 cli.add_typer(bench, name="bench")
 

@@ -7,14 +7,17 @@ import typer
 from rich.console import Console
 
 from springtide import sinks
-from springtide.app import default_checkpoint
+from springtide.app import App, default_checkpoint
+from springtide.cli.broker import local_broker
 from springtide.cli.figures import number
 from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
-from springtide.cli.stopping import wait_or_stop
+from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
 from springtide.dataflow.graph import Graph, Sink
+from springtide.engine.kafka.session import for_all
+from springtide.engine.running import Running
 from springtide.engine.until import Until
 from springtide.ids import valid_name
 
@@ -47,11 +50,17 @@ def _settings(pairs: list[str]) -> list[str]:
 
 
 def run(
-    app: Annotated[
-        str, typer.Argument(metavar="APP", help="file.py, file.py:name, or package.module:name.", show_default=False)
+    apps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="APP...",
+            help="file.py, file.py:name, or package.module:name; several share one cluster.",
+            show_default=False,
+        ),
     ],
     checkpoint: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where all state lives; default .springtide/NAME.")
+        str | None,
+        typer.Option(metavar="DIR", help="Where all state lives; default .springtide/NAME. Of several apps, DIR/NAME."),
     ] = None,
     until: Annotated[
         str | None,
@@ -87,6 +96,9 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),
     ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Start a Kafka broker here; its topics stay in .springtide/kafka.")
+    ] = False,
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="Spark's own log, on stderr.")] = "OFF",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, and what sinks print.")] = False,
     traceback: Traceback = False,
@@ -94,34 +106,58 @@ def run(
     """Run an app until it ends, or until Ctrl-C, which finishes the epoch in flight.
 
     Run again on the same checkpoint, the app goes on where it was.
+
+    Several apps share one cluster: when there is more load than machine, queries of low priority give way.
     """
-    target = Target.parse(app)
-    loaded = load_app(target)
-    graph = loaded.graph()  # A dataflow that can't run is refused before Spark starts.
-    share_with_workers(target.directory)
-    if adapt is not None:
-        loaded.adapt(maximum=maximum, policy=adapt)
-    place = checkpoint or default_checkpoint(loaded.name)
+    loaded = [_loaded(text) for text in apps]
+    names = [one.name for one in loaded]
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected apps with names of their own, got {', '.join(names)}")
+    for one in loaded if adapt is not None else ():
+        one.adapt(maximum=maximum, policy=adapt or "")
+    places = [_place(checkpoint, one.name, len(loaded)) for one in loaded]
+    graphs = [one.graph() for one in loaded]
     terminal = Console()
-    beside = take_over_consoles(graph) if terminal.is_terminal and not quiet else None
-    with open_view(loaded.name, terminal, quiet=quiet, beside=beside) as view:
+    watched = terminal.is_terminal and not quiet and len(loaded) == 1
+    beside = take_over_consoles(graphs[0]) if watched else None
+    with open_view(names, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, *graphs):
         view.doing("starting Spark")
-        with without_jvm_warnings():
-            running = loaded.start(
-                checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
-                workers=workers, replicas=replicas, zones=_zones(zones), local=local, durable_every=durable_every,
-                settings=settings(conf or []), log_level=log_level, on_epoch=view.epoch,
-            )  # fmt: skip
+        started: list[Running] = []
+        with without_jvm_warnings(), stopped_on_failure(started):
+            for one, place in zip(loaded, places, strict=True):
+                running = one.start(
+                    checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
+                    workers=workers, replicas=replicas, zones=_zones(zones),
+                    local=None if local is None else _place(local, one.name, len(loaded)),
+                    durable_every=durable_every, settings=for_all(graphs, settings(conf or [])), log_level=log_level,
+                    on_epoch=view.epoch,
+                )  # fmt: skip
+                started.append(running)
         view.doing("running; Ctrl-C stops")
-        reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
-    if not quiet:
-        new = [r for r in reports if not r.replayed]
+        reports, stopped = wait_or_stop_all(started, lambda: view.doing("finishing the epoch in flight"))
+    for name, place, some in zip(names, places, reports, strict=True) if not quiet else ():
+        new = [r for r in some if not r.replayed]
         rows = sum(r.rows_in for r in new)
         terminal.print(
-            f"{'stopped' if stopped else 'done'} after {number(len(new))} epochs and {number(rows)} rows; "
-            f"the checkpoint is {_shown(place)}",
+            f"{f'{name}: ' if len(names) > 1 else ''}{'stopped' if stopped else 'done'} after {number(len(new))} "
+            f"epochs and {number(rows)} rows; the checkpoint is {_shown(place)}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def _loaded(text: str) -> App:
+    """The app that is meant; one that can't run is refused before Spark starts."""
+    target = Target.parse(text)
+    loaded = load_app(target)
+    loaded.graph()
+    share_with_workers(target.directory)
+    return loaded
+
+
+def _place(checkpoint: str | None, name: str, apps: int) -> str:
+    if checkpoint is None:
+        return default_checkpoint(name)
+    return checkpoint if apps == 1 else f"{checkpoint.rstrip('/')}/{name}"
 
 
 def take_over_consoles(graph: Graph) -> Beside:

@@ -1,9 +1,9 @@
-"""Waits for a running app; Ctrl-C ends it after the epoch in flight."""
+"""Waits for running apps; Ctrl-C ends them after the epochs in flight."""
 
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Event
 from types import FrameType
 
@@ -23,15 +23,57 @@ def wait_or_stop(
 
     The first SIGINT, SIGTERM or SIGHUP lets the epoch in flight finish, a second one interrupts.
     """
-    with _asked_to_stop(clock) as asked:
-        while not asked.is_set():
-            try:
-                return running.wait(LOOK_S), False
-            except TimeoutError as error:
-                if error.errno is not None:  # The app failed with a time-out of its own.
-                    raise
-        on_stop()
-        return running.stop(), True
+    [reports], stopped = wait_or_stop_all([running], on_stop, clock)
+    return reports, stopped
+
+
+def wait_or_stop_all(
+    runnings: Sequence[Running], on_stop: Callable[[], None], clock: Callable[[], float] = time.monotonic
+) -> tuple[list[list[EpochReport]], bool]:
+    """The same for several apps at once; if one fails, the others are stopped."""
+    found: dict[Running, list[EpochReport]] = {}
+    left = list(runnings)
+    with stopped_on_failure(left), _asked_to_stop(clock) as asked:
+        while left and not asked.is_set():
+            for running in list(left):
+                reports = _ended(running, left)
+                if reports is not None:
+                    found[running] = reports
+        stopped = bool(left)
+        if stopped:
+            on_stop()
+        while left:
+            running = left.pop()
+            found[running] = running.stop()
+    return [found[running] for running in runnings], stopped
+
+
+@contextmanager
+def stopped_on_failure(started: list[Running]) -> Iterator[None]:
+    """Apps that were started are stopped if what is done here fails."""
+    try:
+        yield
+    except BaseException:
+        for running in started:
+            with suppress(Exception):
+                running.stop()
+        raise
+
+
+def _ended(running: Running, left: list[Running]) -> list[EpochReport] | None:
+    """An app's reports if it ends within a moment; it is left no more then, nor if it fails."""
+    try:
+        reports = running.wait(LOOK_S)
+    except TimeoutError as error:
+        if error.errno is not None:  # The app failed with a time-out of its own.
+            left.remove(running)
+            raise
+        return None
+    except BaseException:
+        left.remove(running)
+        raise
+    left.remove(running)
+    return reports
 
 
 @contextmanager

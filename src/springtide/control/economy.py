@@ -1,9 +1,12 @@
 """The economy of a cluster: once in a cycle, who gives way and by how much. Admit, shed; scaling is the loop's."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Offer, Tenant
@@ -11,11 +14,14 @@ from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import InstanceKey, Machine, Model
+from springtide.policies.shedding.probabilities import desired_of_tasks
 from springtide.policies.shedding.verdict import QodDecision
 from springtide.policies.shedding.warmup import WarmUp, still_warming
 
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
+CHANCE = 3.0
+"""Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
 SAME = 0.01
 """Accuracies that differ by less are not worth a change."""
 
@@ -102,7 +108,7 @@ class Economy:
             memory.warming = still_warming(memory.warming, model, self.clock())
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
-            wanted = {tenant: self._wanted(tenant, decision) for tenant in offers}
+            wanted = self._wanted(offers, decision)
             room = _room(model, decision, wanted)
             for tenant, offer in offers.items():
                 self._enact(tenant, wanted[tenant], self._admitted(offer, room, decision), decision)
@@ -127,14 +133,24 @@ class Economy:
             {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
         )
 
-    def _wanted(self, tenant: Tenant, decision: QodDecision) -> dict[str, float]:
-        """By query: what it is to have, and never less than its minimum: what can't be worked on then has to wait."""
-        wanted = {}
-        for query in tenant.queries():
+    def _wanted(self, offers: Mapping[Tenant, Offer], decision: QodDecision) -> dict[Tenant, dict[str, float]]:
+        """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
+
+        Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
+        on its way.
+        """
+        wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
+        queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
+        ceiling: dict[int, float] = {}
+        for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
             name = tenant.step(query.name) or query.name
-            now = tenant.accuracy[name]
-            asked = max(query.minimum_accuracy, min(decision.accuracy[query.name], now + self.config.rise))
-            wanted[name] = now if abs(asked - now) < SAME and asked < 1 else asked
+            now, goal = tenant.accuracy[name], decision.accuracy[query.name]
+            least = _safely(query.minimum_accuracy, sum(offers[tenant].rates.values()) * self.config.cycle_s)
+            most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
+            asked = max(least, min(goal, now + self.config.rise, most))
+            wanted[tenant][name] = asked = now if abs(asked - now) < SAME and asked < 1 else asked
+            if asked < goal:
+                ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
         return wanted
 
     def _admitted(self, offer: Offer, room: float | None, decision: QodDecision) -> dict[str, int]:
@@ -181,13 +197,18 @@ class Economy:
                 log.add(self.clock(), tenant.accuracy, {}, (reason,))
 
 
+def _safely(minimum: float, rows: float) -> float:
+    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
+    return min(1.0, minimum + CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0)))
+
+
 def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:
     """How many times the work of all tasks fits into the fullest machine, at the accuracy that is wanted."""
     levels = {tenant.task(query): share for tenant, some in wanted.items() for query, share in some.items()}
-    accuracy = model.graph.highest([levels[query.name] for query in model.graph.queries])
+    accuracy = desired_of_tasks(model.graph, np.array([levels[query.name] for query in model.graph.queries]))
     load: dict[str, float] = {}
     for instance in model.instances:
-        cost = decision.full_cpu.get(instance.task, 0.0) * accuracy[model.graph.index[instance.task]]
+        cost = decision.full_cpu.get(instance.task, 0.0) * float(accuracy[model.graph.index[instance.task]])
         load[instance.worker] = load.get(instance.worker, 0.0) + cost
     return min((machine.cores / load[machine.id] for machine in model.machines if load.get(machine.id)), default=None)
 

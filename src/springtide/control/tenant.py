@@ -74,7 +74,7 @@ class Tenant:
             return None
         real = [r for r in reports if not r.replayed]
         beside = {step: beside_rows_s(real, step) for step in self.graph.feeders}
-        found = pace(real, _slots_at_work(snapshot), sum(beside.values()))
+        found = pace(real, _slots_at_work(snapshot), sum(beside.values()), self._running.cores)
         usual_s = epoch_s + snapshot.epoch_s
         rates = {
             s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
@@ -97,11 +97,12 @@ class Tenant:
         for step, found in snapshot.operators.items():
             if step not in self.graph.feeders:
                 continue
-            beside_s = offer.beside_s[step] * snapshot.epochs / len(found)
-            for_rows_s = max(0.0, max(i.useful_s for i in found) - beside_s)
+            busy = [i for i in found if i.records_in] or found  # Who only stands by has none.
+            beside_s = offer.beside_s[step] * snapshot.epochs / len(busy)
+            for_rows_s = max(0.0, max(i.useful_s for i in busy) - beside_s)
             busiest = for_rows_s / snapshot.window_s * dearer
-            taken = self._reaching(step, snapshot) / len(found)
-            for instance in found:
+            taken = self._reaching(step, snapshot) / len(busy)
+            for instance in busy:
                 worker = instance.worker if instance.worker in known else alone
                 if worker:
                     yield TaskInstance(self.task(step), instance.number, worker, taken, busiest)

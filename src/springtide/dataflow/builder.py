@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from springtide.dataflow.dead_letters import detoured
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.graph import Graph, Node, Sink, Source
 from springtide.dataflow.restrictions import Restrictions
-from springtide.dataflow.sources import SourceSpec, as_source
+from springtide.dataflow.sources import Kafka, SourceSpec, as_source
 from springtide.dataflow.stream import Stream
 from springtide.ids import valid_name
 from springtide.state.position import DEFAULT_SLICES, slice_bits
@@ -26,11 +27,23 @@ class Dataflow:
         self._nodes: dict[str, Node] = {}
 
     def source(
-        self, name: str, source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any"
+        self,
+        name: str,
+        source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any",
+        *,
+        utility: str | None = None,
     ) -> Stream:
-        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session."""
-        self.add(Source(name, as_source(name, source)))
-        return Stream(self, name)
+        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session.
+
+        With `utility`, an SQL expression over its columns, rows that are worth little are shed first when queries of
+        the app give way; without, rows are shed at random.
+        """
+        spec = as_source(name, source)
+        if utility is not None and (not isinstance(utility, str) or not utility.strip()):
+            raise BadGraph(name, "a utility that is an SQL expression, such as 'if(vip, 1, 0)'", repr(utility))
+        self.add(Source(name, spec, utility))
+        stream = Stream(self, name)
+        return detoured(stream, spec) if isinstance(spec, Kafka) else stream
 
     def add(self, node: Node) -> None:
         valid_name("the step", node.name)

@@ -21,6 +21,8 @@ FINAL_ONLY = "final"
 class Source:
     name: str
     spec: SourceSpec
+    utility: str | None = None
+    """What a row is worth, in SQL over its columns: under overload, rows that are worth little are shed first."""
     parents: tuple[str, ...] = ()
 
 

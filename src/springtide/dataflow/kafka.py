@@ -11,6 +11,8 @@ Starting = Literal["earliest", "latest"]
 POSITION = ("_topic", "_partition", "_offset", "_timestamp", "_key")
 """The columns beside those of the schema, if asked for."""
 TO_TOPIC = "topic:"
+MALFORMED, ORIGIN = "_malformed", "_origin"
+"""On the way to a dead-letter topic: the record if it does not parse, else null, and where it came from."""
 _OPTIONS = {
     name.lower(): name
     for name in (
@@ -67,6 +69,8 @@ class Kafka:
             raise BadGraph(step, "starting='earliest' or 'latest'", repr(self.starting))
         if self.malformed not in ("count", "fail") and not self.dead_letter_topic:
             raise BadGraph(step, "malformed='count', 'fail' or 'topic:NAME'", repr(self.malformed))
+        if self.dead_letter_topic == self.topic:
+            raise BadGraph(step, "another topic for malformed records than the one they come from", repr(self.topic))
         for name, value in self.options.items():
             _check_option(step, name, value)
         return self

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
+from springtide.state.aggregates.estimate import result_names
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.logic import Logic
 from springtide.state.reduce import BatchReducer, ReduceLogic
@@ -51,7 +52,7 @@ class Aggregation:
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         taken = set(key.names) | ({WINDOW_START, WINDOW_END, FINAL} if self.window else set())
-        clash = sorted(taken & set(self.aggregates))
+        clash = sorted(taken & {n for name, a in self.aggregates.items() for n in result_names(name, a)})
         if clash:
             raise ValueError(f"the results {clash} are named like columns of the key or the window; rename them")
         added = {WINDOW_START, WINDOW_END, FINAL} if self.window else set()

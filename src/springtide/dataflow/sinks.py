@@ -14,9 +14,16 @@ from rich.table import Table
 
 from springtide import faults
 from springtide.blocks.store import open_store
+from springtide.dataflow.kafka_sink import KafkaSink, kafka
+from springtide.dataflow.postgres import postgres as postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+__all__ = [
+    "Console", "EpochOutput", "ForeachEpoch", "KafkaSink", "Memory", "Noop", "Parquet", "SinkSpec", "console",
+    "foreach_epoch", "kafka", "memory", "noop", "parquet",
+]  # fmt: skip
 
 
 class EpochOutput(Protocol):
@@ -25,6 +32,9 @@ class EpochOutput(Protocol):
     epoch: int
     sink: str
     key: tuple[str, ...]
+    schema: pa.Schema
+    lineage: str
+    """Of the checkpoint, which no other has: the same epoch of another lineage has other rows."""
 
     def dataframe(self) -> "DataFrame":
         """The rows as a DataFrame."""

@@ -14,6 +14,7 @@ from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sinks import SinkSpec
 from springtide.ids import valid_name
 from springtide.state.aggregates import Aggregate
+from springtide.state.aggregates.estimate import result_names
 from springtide.state.dedupe import Within
 from springtide.state.reduce import BatchReducer, KeyReducer, PerKey
 from springtide.state.window import FINAL, Window
@@ -178,4 +179,8 @@ def _checked(name: str, aggregates: dict[str, Aggregate]) -> dict[str, Aggregate
         valid_name("the result", result)
         if not callable(getattr(aggregate, "combine", None)):
             raise BadGraph(name, f"{result}= an aggregate such as agg.count()", repr(aggregate))
+    columns = [column for result, aggregate in aggregates.items() for column in result_names(result, aggregate)]
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise BadGraph(name, "results with names of their own, those that an estimate adds among them", repr(twice))
     return aggregates

@@ -12,9 +12,11 @@ from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, MapBatches, Node, Sink, Source, Transform, Union
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.spark_internals import arrow_schema, spark_schema
+from springtide.engine.utility import worth
 from springtide.engine.worker.parcel import INSTANCE
 from springtide.engine.worker.prepare import HASH
 from springtide.engine.worker.rows import MapTable
+from springtide.state.aggregates.estimate import Estimated
 from springtide.state.errors import UnsupportedKey
 from springtide.state.keys import check_key_type
 from springtide.state.logic import Logic
@@ -53,15 +55,46 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
         if isinstance(node, Source):
             empty = spark.createDataFrame([], sources[node.name].schema)
             frames[node.name] = empty.drop(CORRUPT) if CORRUPT in empty.columns else empty
+            _check_utility(node, empty)
         elif isinstance(node, Keyed):
+            _check_estimates(node, graph)
             logics[node.name] = _bind_keyed(node, schemas[node.parents[0]], slices)
             frames[node.name] = spark.createDataFrame([], spark_schema(logics[node.name].output))
         else:
             frames[node.name] = build(node, [frames[parent] for parent in node.parents])
         schemas[node.name] = arrow_schema(frames[node.name].schema)
-        if isinstance(node, Sink) and getattr(node.spec, "by", None) not in (None, *schemas[node.name].names):
-            raise BadGraph(node.name, f"a column of {schemas[node.name].names} in by=", repr(node.spec.by))  # type: ignore[attr-defined]
+        if isinstance(node, Sink):
+            _check_sink(node, schemas[node.name])
     return BoundGraph(graph, schemas, logics)
+
+
+def _check_utility(node: Source, rows: DataFrame) -> None:
+    if node.utility is not None:
+        try:
+            rows.selectExpr(worth(node.utility))
+        except PySparkException as error:
+            raise StepFailed(node.name, f"reading its utility {node.utility!r}", _first_lines(error)) from error
+
+
+def _check_estimates(node: Keyed, graph: Graph) -> None:
+    """Estimates scale up rows that were kept by chance, and a utility leaves nothing to chance."""
+    ranked = [p for p in sorted(graph.feeders[node.name]) if getattr(graph[p], "utility", None) is not None]
+    estimated = [n for n, a in getattr(node.operation, "aggregates", {}).items() if isinstance(a, Estimated)]
+    if ranked and estimated:
+        expected = f"no estimate=True after source {ranked[0]!r}, which sheds by utility and not by chance"
+        raise BadGraph(node.name, expected, f"estimates {estimated}")
+
+
+def _first_lines(error: PySparkException) -> str:
+    return str(error).split("\n\nJVM")[0].strip()
+
+
+def _check_sink(node: Sink, rows: pa.Schema) -> None:
+    """A sink that goes by a column must get it."""
+    for option in ("by", "key"):
+        column = getattr(node.spec, option, None)
+        if isinstance(column, str) and column not in rows.names:
+            raise BadGraph(node.name, f"a column of {rows.names} in {option}=", repr(column))
 
 
 def build(node: Node, parents: list[DataFrame]) -> DataFrame:
@@ -84,7 +117,7 @@ def build(node: Node, parents: list[DataFrame]) -> DataFrame:
     except StepFailed:
         raise
     except PySparkException as error:
-        raise StepFailed(node.name, "building its DataFrame", str(error).split("\n\nJVM")[0].strip()) from error
+        raise StepFailed(node.name, "building its DataFrame", _first_lines(error)) from error
     except Exception as error:
         raise StepFailed(node.name, "building its DataFrame", f"{type(error).__name__}: {error}") from error
 

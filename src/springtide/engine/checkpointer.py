@@ -5,7 +5,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from springtide.engine.copying import POOL, Copying
+from springtide.engine.copying import Copying
+from springtide.engine.pools import COPIES, use
 from springtide.engine.roster import Roster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
@@ -58,7 +59,7 @@ class Checkpointer:
         return sum(checkpoint.bytes for checkpoint in self.done if checkpoint.ended_at >= when)
 
     def _run(self) -> None:
-        self._copying.spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        use(self._copying.spark.sparkContext, COPIES)
         while not self._stopped.is_set():
             began = time.monotonic()
             self.once()

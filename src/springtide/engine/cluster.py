@@ -1,19 +1,17 @@
 """The workers of a running app: Spark's executors, their places and zones, asked for and let go."""
 
-import re
-import shutil
 import time
 from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.engine.spark_internals import Executors, Placement, executor_files, executor_place
+from springtide.engine.sharing import Employed, Lease
+from springtide.engine.spark_internals import Placement, executor_place
 from springtide.engine.warm import practice
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import WorkerId
 from springtide.plan.worker import Worker
 
-BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 POLL_S = 0.1
 REMEMBERED = 32
 """Departed workers that others may have to clear up after."""
@@ -38,17 +36,16 @@ class NotEnoughWorkers(Exception):
 class Cluster:
     """Workers and where tasks run. One slot of each worker is left to copies, if it has several."""
 
-    def __init__(self, spark: SparkSession, zones: Sequence[str] = ()) -> None:
+    def __init__(self, spark: SparkSession, zones: Sequence[str] = (), employed: Employed = frozenset) -> None:
+        """`employed` tells who is in the app's plan: other apps on the same Spark leave them alone."""
         self.spark = spark
         self.zones = tuple(zones)
-        self._executors = Executors(spark)
+        shared = Lease.executors(spark)
+        self._executors = shared.spark
+        self._demand = shared.join(employed)
         self._placement = Placement(spark, WORKER_PROPERTY)
         self._known: dict[WorkerId, Worker] = {}
         self._warm: set[WorkerId] = set()
-        box = BOX.fullmatch(spark.sparkContext.master or "")
-        self._box = tuple(map(int, box.groups())) if box else None
-        self._machines = self._box[0] if self._box else 0
-        self._left_behind = executor_files(spark) if self._box else None
 
     def alive(self) -> frozenset[WorkerId]:
         """Who is registered with Spark now."""
@@ -76,11 +73,7 @@ class Cluster:
 
     def ask(self, total: int) -> None:
         """Ask for so many workers in all; they come later, or never."""
-        if self._box is not None and total > self._machines:
-            _, slots, memory_mb = self._box
-            self._executors.add_machines(total - self._machines, slots, memory_mb)
-            self._machines = total
-        self._executors.ask(total)
+        self._demand.ask(total)
 
     def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
         """Wait until so many workers are registered."""
@@ -94,9 +87,8 @@ class Cluster:
             time.sleep(POLL_S)
 
     def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
-        """Let workers go; there should be `wanted` without them."""
-        self.ask(wanted)
-        self._executors.dismiss(sorted(workers))
+        """Let workers go that no other app employs; there should be `wanted` without them."""
+        self._demand.dismiss(workers, wanted)
 
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         """The same rows; partition i runs on `workers[i]` if that one is there and has room in time."""
@@ -116,10 +108,8 @@ class Cluster:
         return frozenset(w for w in workers if w in self._warm)
 
     def stop(self) -> None:
-        """Stop the machines that were started here, and remove what executors in the box have left."""
-        self._executors.stop_machines()
-        if self._left_behind is not None:
-            shutil.rmtree(self._left_behind, ignore_errors=True)
+        """The app has ended."""
+        self._demand.end()
 
 
 def _age(worker: Worker) -> tuple[int, str]:

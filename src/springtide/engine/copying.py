@@ -14,8 +14,6 @@ from springtide.engine.worker.opening import Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
 
-POOL = "springtide-copies"
-"""The scheduler pool of jobs that must not hold up an epoch."""
 JOB_BYTES = 2 << 20
 """A job of copies is over before it can hold up an epoch for long."""
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.blocks.manifest import Manifest
-from springtide.engine.copying import POOL
+from springtide.engine.pools import COPIES, use
 from springtide.engine.record import RECORD
 from springtide.engine.staff import Staff
 from springtide.engine.worker.deposit import Deposit, StoreRuns
@@ -24,7 +24,7 @@ class Depositing:
 
     def __call__(self, manifest: Manifest, stored: Set[str]) -> Manifest | None:
         """The manifest with durable runs only; None if some are not where they should be."""
-        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        use(self.spark.sparkContext, COPIES)
         deposits = self.staff.deposits(manifest, stored)
         return with_deposits(manifest, deposits, self._job(deposits) if deposits else {})
 

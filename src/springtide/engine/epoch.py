@@ -1,9 +1,9 @@
 """One epoch: read the plan, update every keyed step, commit the manifest, publish, collect garbage."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -15,6 +15,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
 from springtide.engine.accounts import accounts, shed_for
 from springtide.engine.bound import BoundGraph
+from springtide.engine.computed import Computed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.history import History
@@ -30,7 +31,7 @@ from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
-from springtide.metrics.report import EpochReport, OperatorReport, Phases, QueryReport
+from springtide.metrics.report import EpochReport, OperatorReport, Phases
 from springtide.plan.plan import Plan
 from springtide.plan.shedding import NOTHING
 from springtide.state.window import FINAL
@@ -41,19 +42,6 @@ FEW_ROWS = 20_000
 
 class Stopped(Exception):
     """An epoch was offered after the app had been stopped; Spark will offer it again."""
-
-
-@dataclass(frozen=True)
-class Computed:
-    """An epoch that is ready to be made true, or was made true before."""
-
-    manifest: Manifest
-    kept: Mapping[str, Kept] = field(default_factory=dict)
-    """By keyed step: what workers that stand by have kept of it."""
-    reports: tuple[OperatorReport, ...] = ()
-    queries: tuple[QueryReport, ...] = ()
-    retries: int = 0
-    replayed: bool = False
 
 
 class EpochRunner:
@@ -161,7 +149,7 @@ class EpochRunner:
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
 
-    def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> "Computed":
+    def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> Computed:
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
         with watch.part("compute"):
             plan = self.staff.boundary(parent)
@@ -196,7 +184,7 @@ class EpochRunner:
         except (FileNotFoundError, TornManifest):
             return None
 
-    def _compute(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, plan: Plan) -> "Computed":
+    def _compute(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, plan: Plan) -> Computed:
         """Update all keyed steps, those that do not need each other side by side."""
         operators: dict[str, OperatorState] = {}
         kept: dict[str, Kept] = {}
@@ -257,10 +245,13 @@ class EpochRunner:
             rows = frames.committed(step)
             return rows.filter(FINAL) if final_only else rows
 
-        return CommittedOutput(manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage)
+        return CommittedOutput(
+            manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage,
+            self.history.lineage,
+        )  # fmt: skip
 
     def _report(
-        self, done: "Computed", parent: Manifest | None, frames: EpochFrames, watch: Stopwatch
+        self, done: Computed, parent: Manifest | None, frames: EpochFrames, watch: Stopwatch
     ) -> EpochReport:
         manifest, reports = done.manifest, done.reports
         seen = self.progress.measure(manifest, parent)

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from types import TracebackType
 
 import pyarrow as pa
@@ -11,10 +12,11 @@ from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
-from springtide.engine.shedder import Tally, shed, tally, with_lots
+from springtide.engine.shedder import Producer, Tally, producer, tally
 from springtide.engine.spark_internals import observed, spark_schema
 from springtide.engine.staff import Staff
 from springtide.engine.worker.rows import ReadBlocks
@@ -52,6 +54,7 @@ class EpochFrames:
         self._frames: dict[Form, DataFrame] = {}
         self._uses = Counter(self._forms())
         self._tallied: dict[str, Tally] = {}
+        self._producers: dict[str, Producer] = {}
         counted = bound.graph.may_shed
         root = self._keep(batch) if counted or inputs.several else batch
         self._sources = inputs.split(root)
@@ -72,6 +75,7 @@ class EpochFrames:
             self._frames.clear()
             self._observed.clear()
             self._tallied.clear()
+            self._producers.clear()
 
     def input_of(self, consumer: str) -> DataFrame:
         """The rows that flow into a keyed step, or that sinks take from a stateless one, after shedding."""
@@ -129,31 +133,37 @@ class EpochFrames:
         """
         graph = self.bound.graph
         if graph.may_shed and not self._tallied:
-            shares: dict[str, set[float]] = {}
-            for consumer, producers in graph.feeders.items():
-                for producer in producers:
-                    shares.setdefault(producer, set()).add(self.shedding.share(producer, consumer))
-            counted = {p for p, some in shares.items() if isinstance(graph[p], Source) or min(some) < 1}
-            self._tallied = tally(
-                {p: self._produced(p) for p in counted}, {p: sorted(shares[p]) for p in counted}
-            )
+            counted = {p for p, some in self._shares.items() if isinstance(graph[p], Source) or min(some) < 1}
+            self._tallied = tally({p: self._produced(p) for p in counted}, self._shares)
         return self._tallied
 
-    def _produced(self, producer: str) -> DataFrame:
-        """A producer's rows, with their lots."""
-        node = self.bound.graph[producer]
-        rows = self._sources[producer] if isinstance(node, Source) else self._from_blocks(producer)
-        return with_lots(rows, node, self.epoch)
+    @cached_property
+    def _shares(self) -> dict[str, list[float]]:
+        """By producer: the shares of its rows that its consumers get."""
+        found: dict[str, set[float]] = {}
+        for consumer, producers in self.bound.graph.feeders.items():
+            for name in producers:
+                found.setdefault(name, set()).add(self.shedding.share(name, consumer))
+        return {name: sorted(shares) for name, shares in found.items()}
+
+    def _produced(self, step: str) -> Producer:
+        """A producer's rows, ready to be shed."""
+        with self._lock:
+            if step not in self._producers:
+                node = self.bound.graph[step]
+                rows = self._sources[step] if isinstance(node, Source) else self._from_blocks(step)
+                self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
+            return self._producers[step]
 
     def _build(self, form: "Form", consumer: str) -> DataFrame:
         step, shares = form
         node = self.bound.graph[step]
         if isinstance(node, Source | Keyed):
             share = shares[0][1]
-            rows = self._produced(step) if share < 1 else None
+            rows = self._produced(step).shed(share) if share < 1 else None
             if isinstance(node, Keyed):
-                return self._from_blocks(step) if rows is None else shed(rows, share)
-            frame = self._without_corrupt(self._sources[step] if rows is None else shed(rows, share))
+                return self._from_blocks(step) if rows is None else rows
+            frame = self._without_corrupt(self._sources[step] if rows is None else rows)
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
         graph = self.bound.graph
@@ -162,15 +172,19 @@ class EpochFrames:
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
     def _without_corrupt(self, frame: DataFrame) -> DataFrame:
-        """Rows that fit the schema; the others are counted."""
+        """Rows that fit the schema; the others are counted, and stay only if the app has a way for them."""
+        if MALFORMED in frame.columns:
+            return frame if self.bound.graph.may_shed else self._counted(frame, MALFORMED)
         if CORRUPT not in frame.columns:
             return frame
-        if self.bound.graph.may_shed:
+        if self.bound.graph.may_shed:  # They are tallied.
             return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+        return self._counted(frame, CORRUPT).filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+
+    def _counted(self, frame: DataFrame, malformed: str) -> DataFrame:
         observation = Observation()
         self._observed.append(observation)
-        counted = frame.observe(observation, F.count(F.col(CORRUPT)).alias("malformed"))
-        return counted.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
+        return frame.observe(observation, F.count(F.col(malformed)).alias("malformed"))
 
     def _from_blocks(self, step: str) -> DataFrame:
         refs = self.outputs.get(step, ())

@@ -1,14 +1,16 @@
 """What the checkpoint says has happened: the epochs that are true, and those to be repeated."""
 
+from functools import cached_property
+
 from springtide import faults
 from springtide.blocks.durable import DurableLog, Replay
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
-from springtide.engine.sparklog import align, done, entries, feed
+from springtide.engine.sparklog import align, done, entries, feed, lineage
 from springtide.ids import Epoch
-from springtide.plan.shedding import Shedding
+from springtide.plan.shedding import NOTHING, Shedding
 
 
 class History:
@@ -35,8 +37,15 @@ class History:
                 self._rewind()
         self.durability = Durability(self._checkpoints, every, deposit, self.head)
 
+    @cached_property
+    def lineage(self) -> str:
+        """The checkpoint's own id, known once its first query has started."""
+        return lineage(self.store)
+
     def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
         """Make an epoch true."""
+        if manifest.shedding.any and not self.durability.each_epoch:
+            self._checkpoints.note_shed(manifest.epoch, manifest.shedding)
         self.log.commit(manifest, parent)
         self.head = manifest
 
@@ -49,8 +58,10 @@ class History:
         return self.replay is not None and epoch <= self.replay.committed
 
     def shedding(self, epoch: Epoch) -> Shedding | None:
-        """The shed rates that an epoch must have, because it was true with them before."""
-        return None if self.replay is None else self.replay.shedding.get(epoch)
+        """The shed rates that an epoch must have, because it was true with them before; None if it was not."""
+        if self.replay is None or not self.repeated(epoch):
+            return None
+        return self.replay.shedding.get(epoch, NOTHING)
 
     def go_back(self) -> set[str]:
         """Go back to the last durable checkpoint; the blocks that were needed since."""
@@ -87,16 +98,12 @@ class History:
             committed = max(committed, self.replay.committed)
             logged = {**logged, **{e: entry for e, entry in self.replay.entries.items() if e > after}}
         _check_whole(sorted(logged), after, committed)
-        self.replay = Replay(committed, logged, self._shed_since(after))
+        known = {} if self.replay is None else self.replay.shedding
+        shed = {e: rates for e, rates in known.items() if e > after} | self._checkpoints.shed_since(after)
+        self.replay = Replay(committed, logged, shed)
         self._checkpoints.note(self.replay)
         faults.fire("replay.noted")
         self.head = self._checkpoints.go_back(self.log)
-
-    def _shed_since(self, after: int) -> dict[Epoch, Shedding]:
-        """The shed rates of epochs after one."""
-        known = {} if self.replay is None else {e: s for e, s in self.replay.shedding.items() if e > after}
-        there = [epoch for epoch in self.log.epochs() if epoch > after]
-        return known | {epoch: self.log.read(epoch).shedding for epoch in there}
 
 
 def _check_whole(logged: list[Epoch], after: int, committed: int) -> None:

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.manifest import OperatorState, Pending
-from springtide.dataflow.graph import Keyed
+from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
+from springtide.engine.pools import priority
 from springtide.engine.record import RECORD, CommitRecord, MapStats
 from springtide.engine.replan import Replan
 from springtide.engine.staff import Staff
@@ -65,7 +66,7 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    moment = _moment(state, logic.late_us)
+    moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames))
     source = frames.input_of(node.name)
     from_state = not frames.bound.graph.reads_sources(node.name)
     if not from_state:  # What a keyed step has written is read where it was written.
@@ -90,7 +91,7 @@ def run_keyed(
     else:
         hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
     shuffled = setting.staff.place(hashed.repartitionById(share.instances, INSTANCE), share.worker_of)
-    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting)
+    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting, frames.bound.graph)
     _check(records, node.name, share)
     stats = sum((r.stats for r in records), MapStats())
     after = _stalled(_advance(state, records, moment, stats), records, share, moment, setting.epoch)
@@ -152,13 +153,20 @@ def run_capture(
     """Store the rows of a stateless step, so that its sinks can publish them after the commit."""
     start = time.perf_counter()
     capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
-    records = _collect(setting.staff.spread(frames.input_of(step)).mapInArrow(capture, RECORD), step, setting)
+    rows = setting.staff.spread(frames.input_of(step))
+    records = _collect(rows.mapInArrow(capture, RECORD), step, setting, frames.bound.graph)
     stats = sum((r.stats for r in records), MapStats())
     report = OperatorReport(
         step, stats.rows_in, stats.rows_in, map_busy_s=stats.busy_s, job_s=time.perf_counter() - start,
         instances=tuple(r.report for r in records),
     )  # fmt: skip
     return tuple(r.output for r in records if r.output is not None), report
+
+
+def _kept_of(step: str, frames: EpochFrames) -> float:
+    """The share of the rows before a step that reaches it; where there are none, any will do."""
+    producers = frames.bound.graph.feeders[step]
+    return min(frames.shedding.share(producer, step) for producer in producers) or 1.0
 
 
 def _moment(state: OperatorState, late_us: int | None) -> Moment:
@@ -215,11 +223,12 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _collect(job: DataFrame, step: str, setting: Setting) -> list[CommitRecord]:
+def _collect(job: DataFrame, step: str, setting: Setting, graph: Graph) -> list[CommitRecord]:
     """Run a job; Spark returns the record of exactly one attempt for each partition."""
-    job.sparkSession.sparkContext.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
+    context = job.sparkSession.sparkContext
+    context.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
-        with setting.staff.job():
+        with setting.staff.job(), priority(context, graph.restrictions(step).priority):
             found = job.collect()
     except Exception as error:
         raise explain(error, step) from error

@@ -24,6 +24,7 @@ class CommittedOutput:
     frame: Callable[[], DataFrame]
     blocks: tuple[BlockRef, ...] | None
     storage: Storage
+    lineage: str = ""
 
     def dataframe(self) -> DataFrame:
         return self.frame()

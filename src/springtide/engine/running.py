@@ -1,13 +1,11 @@
 """A running app: started, watched, stopped."""
 
 import os
-import re
 import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +21,26 @@ from springtide.blocks.store import Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
-from springtide.dataflow.graph import Graph, Sink, Source
+from springtide.dataflow.graph import Source
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
+from springtide.engine.config import RunConfig, check_accuracy, check_interval
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.kafka.session import equipped
+from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
-from springtide.engine.session import SessionConfig, make_session, retaining
+from springtide.engine.session import make_session, retaining
+from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import admit
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
-from springtide.engine.until import Until
 from springtide.engine.worker.task import Storage
-from springtide.engine.workforce import Workforce, WorkforceConfig
+from springtide.engine.workforce import Workforce
 from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
@@ -58,28 +58,6 @@ RETAINED_INTERVALS = 8
 Listener = Callable[[EpochReport], None]
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """How to run an app."""
-
-    checkpoint: str
-    """The durable store: a path or an fsspec URL."""
-    instances: int | None = None
-    """Instances of each keyed step; Spark's parallelism by default."""
-    trigger_s: float = 0.0
-    """The least time between the starts of two epochs."""
-    until: Until = field(default_factory=Until)
-    """When to stop by itself; never by default."""
-    local: str | None = None
-    """The workers' directory for blocks; a temporary one by default."""
-    durable_every: int = 1
-    """Epochs from one durable checkpoint of the state to the next."""
-    workforce: WorkforceConfig | None = None
-    """Several workers; one, embedded or not, if None."""
-    session: SessionConfig = field(default_factory=SessionConfig)
-    """How to make a Spark session if none is given."""
-
-
 class Running:
     """An app at work. Use `wait` to see it end, `stop` to end it after the epoch in flight."""
 
@@ -91,7 +69,6 @@ class Running:
         self.reports: list[EpochReport] = []
         self._done = threading.Event()
         spark = spark or SparkSession.getActiveSession()
-        self._owned = spark is None
         self._claim: Claim | None = None
         self._staff: Staff | None = None
         self._scratch: str | None = None
@@ -99,7 +76,9 @@ class Running:
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
+        made = spark is None
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
+        self._lease = Lease(self._spark, made=made)
         try:
             self._conductor = self._start(dataflow, store)
         except BaseException:
@@ -109,8 +88,9 @@ class Running:
 
     def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
         graph, spark, config = self.graph, self._spark, self.config
-        _check_interval(config, spark)
+        check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
+        check_sinks(graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names)
@@ -189,7 +169,7 @@ class Running:
     def shed(self, accuracies: Mapping[str, float]) -> Shedding:
         """From the next epoch on, process these shares of the sources' rows for queries, and all for the others."""
         for query, accuracy in accuracies.items():
-            _check_accuracy(self.graph, query, accuracy)
+            check_accuracy(self.graph, query, accuracy)
         rates = shedding(self.graph, accuracies)
         self._conductor.runner.shedding = rates
         return rates
@@ -197,6 +177,11 @@ class Running:
     def admit(self, rows: Mapping[str, int]) -> None:
         """From the next epoch on, take at most so many rows from sources in an epoch; the rest waits."""
         admit(self._spark, self.query, [rows.get(source.name) for source in self.graph.of(Source)])
+
+    @property
+    def cores(self) -> int:
+        """The tasks that Spark runs at once."""
+        return self._spark.sparkContext.defaultParallelism
 
     @property
     def plan(self) -> Plan:
@@ -261,33 +246,7 @@ class Running:
             self._claim = None
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
-        if self._owned:
-            self._spark.stop()
-            if staff is not None:
-                staff.close()
-
-
-def _check_interval(config: RunConfig, spark: SparkSession) -> None:
-    """With one worker that is not embedded, Spark may run an epoch anywhere, and only the durable store is there."""
-    if config.durable_every < 1:
-        raise Refused(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
-    master = spark.sparkContext.master or ""
-    if config.durable_every > 1 and config.workforce is None and not re.match(r"local(\[|$)", master):
-        raise Refused(
-            f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
-            f"start with workers=N on {master}, or leave the interval at 1"
-        )
-
-
-def _check_accuracy(graph: Graph, query: str, accuracy: float) -> None:
-    found = {sink.name: sink.restrictions for sink in graph.of(Sink)}
-    if query not in found:
-        raise Refused(f"expected a query among {', '.join(found)}, got {query!r}: a query goes by the name of its sink")
-    if not found[query].minimum_accuracy <= accuracy <= 1:
-        raise Refused(
-            f"query {query!r}: expected an accuracy from its minimum of {found[query].minimum_accuracy:g} to 1, "
-            f"got {accuracy!r}"
-        )
+        self._lease.give_back()
 
 
 def _named(failure: PySparkException) -> StepFailed:

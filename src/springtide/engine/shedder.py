@@ -1,37 +1,73 @@
 """Sheds rows where they are produced. Which ones is decided by a hash of row and epoch: a repeat sheds the same."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, MapType, StructType, VariantType
 
 from springtide.dataflow.graph import Node, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Streaming
+from springtide.engine.utility import Cut, cut, histogram, worth
 from springtide.ids import Epoch
 from springtide.plan.shedding import BITS, threshold
 
 LOT = "__springtide_lot"
 """The column with a row's hash, as a number of 63 bits."""
+WORTH = "__springtide_worth"
+"""The column with a row's utility, as a whole number; only where rows have one."""
 _UNHASHABLE = (MapType, VariantType)
 
 
-def with_lots(frame: DataFrame, node: Node, epoch: Epoch) -> DataFrame:
-    """The rows of a producer, each with the number that decides whether it is kept.
+@dataclass(frozen=True)
+class Producer:
+    """A source's or a keyed step's rows in one epoch, each with the number that decides whether it is kept."""
+
+    rows: DataFrame
+    broken: str | None
+    """The column that is not null in records that could not be read."""
+    cuts: Mapping[float, Cut] = field(default_factory=dict)
+    """By share: which utilities are kept, if rows have any."""
+
+    @property
+    def sound(self) -> str:
+        """What holds for rows that could be read, in SQL."""
+        return "true" if self.broken is None else f"{self.broken} IS NULL"
+
+    def kept(self, share: float) -> str:
+        """What holds for rows that are kept, in SQL."""
+        if share >= 1:
+            return "true"
+        if share not in self.cuts:
+            return f"{LOT} < {threshold(share)}L"
+        at = self.cuts[share]
+        return f"({WORTH} > {at.worth}L OR ({WORTH} = {at.worth}L AND {LOT} < {threshold(at.share)}L))"
+
+    def shed(self, share: float) -> DataFrame:
+        """The rows that are kept, as they were."""
+        return self.rows.filter(self.kept(share)).drop(LOT, WORTH)
+
+
+def producer(frame: DataFrame, node: Node, epoch: Epoch, shares: Sequence[float]) -> Producer:
+    """The rows of a producer, ready to be shed to these shares.
 
     Equal rows would share one fate, and a key with many of them would swing between all and nothing. Where a source
     may give equal rows, they are told apart by where they stand as well; but not those of a user's own DataFrame:
     after a shuffle in it, places are not the same when a task is repeated.
     """
-    columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType) and c.name != CORRUPT]
+    columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType)]
     placed = isinstance(node, Source) and not node.spec.unique_rows and not isinstance(node.spec, Streaming)
     parts = [f"{epoch}L", f"'{node.name}'", *columns, *(["monotonically_increasing_id()"] if placed else [])]
-    return frame.selectExpr("*", f"xxhash64({', '.join(parts)}) & {(1 << BITS) - 1}L AS {LOT}")
-
-
-def shed(frame: DataFrame, share: float) -> DataFrame:
-    """Keep a share of the rows; they have had their lots."""
-    kept = frame if share >= 1 else frame.filter(f"{LOT} < {threshold(share)}L")
-    return kept.drop(LOT)
+    utility = node.utility if isinstance(node, Source) else None
+    more = [] if utility is None else [f"{worth(utility)} AS {WORTH}"]
+    rows = frame.selectExpr("*", f"xxhash64({', '.join(parts)}) & {(1 << BITS) - 1}L AS {LOT}", *more)
+    found = Producer(rows, next((name for name in (CORRUPT, MALFORMED) if name in frame.columns), None))
+    some = [share for share in shares if share < 1]
+    if utility is None or not some:
+        return found
+    counts = histogram(rows.filter(found.sound), WORTH)
+    return Producer(rows, found.broken, {share: cut(counts, share) for share in some})
 
 
 def _hashable(kind: DataType) -> bool:
@@ -51,23 +87,21 @@ class Tally:
     """By share: the rows that a consumer with it gets."""
 
 
-def tally(frames: dict[str, DataFrame], shares: dict[str, list[float]]) -> dict[str, Tally]:
+def tally(producers: Mapping[str, Producer], shares: Mapping[str, Sequence[float]]) -> dict[str, Tally]:
     """Count, in one job, the rows of producers and how many of them each share keeps.
 
     Rows are counted as rows of a result and not by accumulators, which count a task twice if it is repeated.
     """
     counts = None
-    for number, (producer, frame) in enumerate(sorted(frames.items())):
-        sound = f"{CORRUPT} IS NULL" if CORRUPT in frame.columns else "true"
-        lots = [f"{sound} AND {LOT} < {threshold(s)}L" if s < 1 else sound for s in shares[producer]]
-        kept = ", ".join(f"count_if({lot})" for lot in lots)
-        one = frame.selectExpr(
-            f"{number} AS n", "count(1) AS offered", f"count_if(NOT ({sound})) AS dead", f"array({kept}) AS kept"
+    for number, (name, each) in enumerate(sorted(producers.items())):
+        kept = ", ".join(f"count_if({each.sound} AND {each.kept(share)})" for share in shares[name])
+        one = each.rows.selectExpr(
+            f"{number} AS n", "count(1) AS offered", f"count_if(NOT ({each.sound})) AS dead", f"array({kept}) AS kept"
         )
         counts = one if counts is None else counts.union(one)
     assert counts is not None, "there is a producer"
     found = {row.n: row for row in counts.collect()}
     return {
-        producer: Tally(found[n].offered, found[n].dead, dict(zip(shares[producer], found[n].kept, strict=True)))
-        for n, producer in enumerate(sorted(frames))
+        name: Tally(found[n].offered, found[n].dead, dict(zip(shares[name], found[n].kept, strict=True)))
+        for n, name in enumerate(sorted(producers))
     }

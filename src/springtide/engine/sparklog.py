@@ -1,5 +1,7 @@
 """Spark's own logs in the checkpoint: what an epoch's sources gave, and how to let Spark repeat an epoch."""
 
+import json
+
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
@@ -14,6 +16,11 @@ def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     return tuple(lines[2:])
+
+
+def lineage(store: Store) -> str:
+    """The id that Spark gave this checkpoint's query when it first started; it outlives restarts and going back."""
+    return str(json.loads(store.get(f"{DIRECTORY}/metadata"))["id"])
 
 
 def initial_offset(store: Store, source: int) -> str | None:

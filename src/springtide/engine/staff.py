@@ -71,9 +71,6 @@ class Staff(Protocol):
     def stop(self) -> None:
         """Let go what runs beside the epochs."""
 
-    def close(self) -> None:
-        """Spark, which was started for this app, has stopped."""
-
 
 class Alone:
     """Embedded Spark: one worker, one plan for ever."""
@@ -130,7 +127,4 @@ class Alone:
         return None
 
     def stop(self) -> None:
-        return None
-
-    def close(self) -> None:
         return None

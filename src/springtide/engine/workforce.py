@@ -68,8 +68,13 @@ class Workforce:
         heat: Callable[[], Heat] = dict,
     ) -> None:
         self.storage = storage
-        self.cluster = Cluster(spark, config.zones)
-        self.roster = self._hire(layouts, slices, config, version)
+        self._hired = False
+        self.cluster = Cluster(spark, config.zones, self._employed)
+        try:
+            self.roster = self._hire(layouts, slices, config, version)
+        except BaseException:
+            self.cluster.stop()
+            raise
         self.checkpointer = Checkpointer(
             Copying(spark, self.cluster, storage, slices), self.roster, layouts, config.checkpoint_s
         )
@@ -83,6 +88,7 @@ class Workforce:
         self._durable = True
         self._attempts = 0
         self._counting = threading.Lock()
+        self._hired = True
         self.checkpointer.start()
         self.recovery.start()
 
@@ -98,6 +104,9 @@ class Workforce:
         share = assign(owners, ring_replicas(ring, owners, config.replicas), workers)
         plan = Plan(version, slices, tuple(workers), dict.fromkeys(layouts, share))
         return Roster(self.cluster, Standbys(), ring, plan, config.replicas, config.workers)
+
+    def _employed(self) -> frozenset[WorkerId]:
+        return frozenset(worker.id for worker in self.plan.workers) if self._hired else frozenset()
 
     @property
     def plan(self) -> Plan:
@@ -222,9 +231,6 @@ class Workforce:
     def stop(self) -> None:
         self.recovery.stop()
         self.checkpointer.stop()
-
-    def close(self) -> None:
-        """Spark, which was started for this app, has stopped: so do machines that were started for it."""
         self.cluster.stop()
 
     def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:

@@ -50,10 +50,13 @@ def beside_rows_s(reports: Sequence[EpochReport], step: str) -> float:
     return min(max(0.0, mean_useful - slope * mean_rows), min(useful for _, useful in times))
 
 
-def pace(reports: Sequence[EpochReport], cores: float, beside_s: float = 0.0) -> EpochPace:
+def pace(
+    reports: Sequence[EpochReport], cores: float, beside_s: float = 0.0, most: float | None = None
+) -> EpochPace:
     """The line through the lengths of epochs; where they are all alike, the one that `cores` expects.
 
-    Of the useful time, `beside_s` is in every epoch, and part of what is fixed.
+    Of the useful time, `beside_s` is in every epoch, and part of what is fixed. Steps that do not wait for each other
+    may keep more cores busy than one step is planned for: up to `most`.
     """
     times = [(max(0.0, useful_s(report) - beside_s), report.phases.total_s) for report in reports]
     count = len(times)
@@ -63,5 +66,6 @@ def pace(reports: Sequence[EpochReport], cores: float, beside_s: float = 0.0) ->
     along = sum((useful - mean_useful) * (total - mean_total) for useful, total in times)
     slope = (along + DOUBT / cores) / (spread + DOUBT)
     # More than all cores can't work, and an epoch takes no less than its work.
-    slope = min(max(slope, 1 / cores), max(mean_total / mean_useful, 1 / cores) if mean_useful > 0 else 1 / cores)
+    least = 1 / max(cores, most or 0.0)
+    slope = min(max(slope, least), max(mean_total / mean_useful, least) if mean_useful > 0 else 1 / cores)
     return EpochPace(max(0.0, mean_total - slope * mean_useful), 1 / slope)

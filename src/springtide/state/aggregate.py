@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
+from springtide.state.aggregates.estimate import result_fields, results, summarise
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
@@ -56,7 +57,7 @@ class AggregateLogic:
         fields = list(self.layout.key)
         if self.window is not None:
             fields.append(pa.field(WINDOW_END, TIMESTAMP))
-        fields += [pa.field(n, a.result(self._kind(a))) for n, a in self.aggregates.items()]
+        fields += [f for n, a in self.aggregates.items() for f in result_fields(n, a, self._kind(a))]
         if self.window is not None:
             fields.append(pa.field(FINAL, pa.bool_()))
         return pa.schema(fields)
@@ -82,7 +83,7 @@ class AggregateLogic:
             values = None
             if aggregate.column is not None:
                 values = one_array(rows.column(aggregate.column)).take(segment.order)
-            parts = aggregate.partial(values, rows.num_rows, segment.starts)
+            parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
             columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
         return Arrival(pa.table(columns), rows_in, late, malformed, newest)
 
@@ -117,7 +118,7 @@ class AggregateLogic:
             columns[WINDOW_END] = pa.array(ends, pa.int64()).view(TIMESTAMP)
             columns[FINAL] = pa.array(np.full(keys.num_rows, final))
         for name, aggregate in self.aggregates.items():
-            columns[name] = aggregate.finish([state[n] for n in self._parts(name)])
+            columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
         return pa.table({n: columns[n] for n in self.output.names}, schema=self.output)
 
 

@@ -28,6 +28,12 @@ class Moment:
 
     watermark_us: int = BEGINNING_US
     previous_watermark_us: int = BEGINNING_US
+    kept: float = 1.0
+    """The share of offered rows that reaches the operator in this epoch; the rest is shed."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.kept <= 1.0:
+            raise ValueError(f"expected a share of kept rows above 0 and up to 1, got {self.kept}")
 
 
 @dataclass(frozen=True)

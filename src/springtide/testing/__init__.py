@@ -13,6 +13,7 @@
 """
 
 from springtide.testing.clock import ManualClock
+from springtide.testing.database import Server, postgres
 from springtide.testing.harness import StepHarness, stable_hash
 
-__all__ = ["ManualClock", "StepHarness", "stable_hash"]
+__all__ = ["ManualClock", "Server", "StepHarness", "postgres", "stable_hash"]

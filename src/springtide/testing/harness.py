@@ -41,11 +41,19 @@ class StepHarness:
 
     `columns` are the step's input columns and their types. The state is cut into slices and shared by
     `instances`, as on a cluster; set `instances` between two epochs to rescale. `hash` decides where a
-    key lies: give one that collides to test that too.
+    key lies: give one that collides to test that too. `kept` is the share of offered rows that those given are;
+    set it between two epochs to tell estimates that the load is shed differently.
     """
 
     def __init__(
-        self, app: Dataflow, step: str, columns: Fields, *, instances: int = 1, hash: KeyHash = stable_hash
+        self,
+        app: Dataflow,
+        step: str,
+        columns: Fields,
+        *,
+        instances: int = 1,
+        hash: KeyHash = stable_hash,
+        kept: float = 1.0,
     ) -> None:
         node = app.graph()[step]
         if not isinstance(node, Keyed | MapBatches):
@@ -54,6 +62,7 @@ class StepHarness:
         self.rows = schema_of(columns)
         self.slices = app.slices
         self.instances = instances
+        self.kept = kept
         self.late_rows = 0
         self.malformed_rows = 0
         self.keys = 0
@@ -95,7 +104,7 @@ class StepHarness:
         before = self._watermark_us
         if late_us is not None and self._newest_us != BEGINNING_US:
             self._watermark_us = max(before, self._newest_us - late_us)
-        moment = Moment(self._watermark_us, before)
+        moment = Moment(self._watermark_us, before, self.kept)
         keys = canonical_keys(rows, self.node.key)
         tuples = zip(*(k.to_pylist() for k in keys), strict=True)
         hashes = np.array([self._hash(key) for key in tuples], np.int64)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Producer
 
 from springtide.dataflow.rates import Rate
 
@@ -34,6 +34,7 @@ class Injector:
         self._producer = Producer({"bootstrap.servers": servers, **SETTINGS})
         self._times: list[float] = []
         self._counts: list[int] = []
+        self._landed: list[float] = []
         self._failed: list[KafkaError] = []
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._inject, name="springtide-injector", daemon=True)
@@ -84,9 +85,12 @@ class Injector:
         share = (at_s - before_s) / (until_s - before_s)
         return self._counts[after - 1] + share * (self._counts[after] - self._counts[after - 1])
 
-    def rows_per_s(self, from_s: float, until_s: float) -> float:
-        """The true rate between two times."""
-        return (self.sent_by(until_s) - self.sent_by(from_s)) / (until_s - from_s)
+    def landed(self) -> list[float]:
+        """When each row got into the topic, in order: by the broker's clock if the topic has `LogAppendTime`.
+
+        Complete once the injector has stopped.
+        """
+        return sorted(self._landed)
 
     def _inject(self) -> None:
         while not self._stopped.wait(TICK_S) and not self.finished:
@@ -107,9 +111,12 @@ class Injector:
             self._producer.poll(TICK_S)
             self._send(row)
 
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append(error)
+            return
+        kind, at_ms = message.timestamp()
+        self._landed.append(at_ms / 1000 if kind == TIMESTAMP_LOG_APPEND_TIME else time.time())
 
     def _note(self, at_s: float, rows: int) -> None:
         self._counts.append(rows)

@@ -41,6 +41,7 @@ class Broker:
         self._jars = ":".join(map(str, present("broker")))
         self._java = str(find_java() / "bin" / "java")
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def servers(self) -> str:
@@ -79,6 +80,7 @@ class Broker:
                 [self._java, *JAVA_OPTIONS, "-cp", self._jars, "kafka.Kafka", str(settings)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
+        self._guard = _guard(self._process.pid)
         deadline = time.monotonic() + START_S
         while not answers(self.servers, within_s=1.0):
             if not self.running or time.monotonic() > deadline:
@@ -108,6 +110,10 @@ class Broker:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
         if process is None:
             return
         process.send_signal(how)
@@ -155,6 +161,12 @@ class Broker:
             "controlled.shutdown.enable": "false",
             "log.cleaner.dedupe.buffer.size": 8 << 20,
         }
+
+
+def _guard(pid: int) -> "subprocess.Popen[bytes]":
+    """A process that ends the broker once this one is gone, however it goes: its input then comes to an end."""
+    wait = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
+    return subprocess.Popen(wait, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _free_ports() -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Topics of a Kafka broker, for tests and experiments: made, widened, written to, and read as committed."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -31,12 +31,16 @@ def answers(servers: str, within_s: float) -> bool:
     return True
 
 
-def create(servers: str, topic: str, partitions: int = 1) -> str:
-    """Make a topic; returns its name."""
+def create(servers: str, topic: str, partitions: int = 1, **config: str) -> str:
+    """Make a topic; returns its name. Its settings have underscores for dots: `retention_ms="60000"`."""
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_S)
+    admin.create_topics([_new(topic, partitions, config)])[topic].result(TIMEOUT_S)
     _await(lambda: len(partitions_of(servers, topic)) == partitions, f"topic {topic} with {partitions} partitions")
     return topic
+
+
+def _new(topic: str, partitions: int, config: Mapping[str, str]) -> NewTopic:
+    return NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in config.items()})
 
 
 def widen(servers: str, topic: str, partitions: int) -> None:

@@ -4,7 +4,6 @@ Run as `python -m springtide.engine.kafka.fetch`. What is there and whole is lef
 """
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -67,9 +66,7 @@ def _retrieve(jars: tuple[Jar, ...], scratch: Path) -> None:
         "-ivy", str(module), "-cache", str(scratch / "cache"), "-types", "jar", "bundle",
         "-retrieve", str(scratch / "[artifact]-[revision].[ext]"), "-warn",
     ]  # fmt: skip
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S, env={**os.environ}
-    )
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
     if done.returncode != 0:
         raise FetchFailed(f"Ivy ended with {done.returncode}:\n{(done.stdout + done.stderr).strip()[-2000:]}")
 

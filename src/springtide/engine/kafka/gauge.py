@@ -1,4 +1,4 @@
-"""How far an app is with a topic: rows taken, rows that wait, the age of the newest taken one, how fast they come."""
+"""How far an app is with a topic: rows taken, rows that wait, the age of the newest one, how fast rows come in."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,5 +1,6 @@
 """Sessions that can read Kafka: those that we make get the connector's jars, on the driver and on executors."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from springtide.dataflow.errors import StepFailed
@@ -7,6 +8,14 @@ from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import Kafka
 from springtide.engine.kafka.jars import JarsMissing, connector_settings
 from springtide.engine.session import SessionConfig
+
+
+def for_all(graphs: Sequence[Graph], settings: Mapping[str, str]) -> dict[str, str]:
+    """Spark settings for a session that several apps share."""
+    config = SessionConfig(settings=settings)
+    for graph in graphs:
+        config = equipped(config, graph)
+    return dict(config.settings)
 
 
 def equipped(config: SessionConfig, graph: Graph) -> SessionConfig:

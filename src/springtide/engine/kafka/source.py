@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from springtide.dataflow.broker import partitions, resolved
-from springtide.dataflow.kafka import POSITION, Kafka
+from springtide.dataflow.kafka import MALFORMED, ORIGIN, POSITION, Kafka
 from springtide.dataflow.sources import CORRUPT
 
 SETTINGS = {
@@ -67,19 +67,29 @@ def _parsed(records: DataFrame, step: str, spec: Kafka) -> DataFrame:
         parsed = parsed.filter(F.when(corrupt.isNull(), F.lit(True)).otherwise(_refused(step, corrupt)))
     fields = [name for name in parsed.select("__row.*").columns if name != CORRUPT]
     columns = [F.col("__row").getField(name).alias(name) for name in fields]
-    if spec.malformed != "fail":
+    if spec.dead_letter_topic is not None:
+        columns += [F.when(corrupt.isNotNull(), _bytes()).alias(MALFORMED), _where().alias(ORIGIN)]
+    elif spec.malformed == "count":
         columns.append(corrupt.alias(CORRUPT))
     return parsed.select(*columns, *position)
 
 
 def _refused(step: str, corrupt: Column) -> Column:
     """Ends the epoch with an error that names the step and the record."""
-    where = F.concat_ws("/", F.col("topic"), F.col("partition"), F.col("offset"))
     told = F.concat(
         F.lit(f"step '{step}' failed while reading its records: expected one JSON object of its schema in record "),
-        where, F.lit(" (topic/partition/offset), got "), F.substring(corrupt, 1, 80),
+        _where(), F.lit(" (topic/partition/offset), got "), F.substring(corrupt, 1, 80),
     )  # fmt: skip
     return F.raise_error(told).cast("boolean")
+
+
+def _where() -> Column:
+    return F.concat_ws("/", F.col("topic"), F.col("partition"), F.col("offset"))
+
+
+def _bytes() -> Column:
+    """The record as it came; one without a value is empty."""
+    return F.coalesce(F.col("value"), F.lit("").cast("binary"))
 
 
 def _positions() -> dict[str, str]:

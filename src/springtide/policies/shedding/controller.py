@@ -11,12 +11,15 @@ names both.
 
 from collections.abc import Collection
 
+import numpy as np
+
 from springtide.policies.shedding.accuracy import measured
+from springtide.policies.shedding.arrays import Floats, ints
 from springtide.policies.shedding.cpu import UNKNOWN, full_costs, most_accurate
 from springtide.policies.shedding.distribute import Rise
+from springtide.policies.shedding.limits import Limits, below, sheds
 from springtide.policies.shedding.model import InstanceKey, Model
 from springtide.policies.shedding.probabilities import admit_probabilities, desired_of_tasks, keep_probabilities
-from springtide.policies.shedding.reasons import Limits, below, reasons
 from springtide.policies.shedding.relocate import Minima, minima, relocated
 from springtide.policies.shedding.verdict import Move, QodDecision
 
@@ -28,63 +31,58 @@ def decide(model: Model, warming: Collection[InstanceKey] = frozenset(), *, seed
     """
     graph = model.graph
     accuracy = measured(model)
-    new = {graph.index[task] for task, _ in warming if task in graph.index}
-    settling = {
-        place for task in new for instance, place in zip(model.instances_of[task], model.places[task], strict=True)
-        if instance.key in warming
-    }  # fmt: skip
-    costs = full_costs(model, accuracy, new)
-    limits = Limits([1.0] * len(graph.queries))
-    _one_core_each(model, costs, limits)
-    wanted = [min(query.minimum_accuracy, most) for query, most in zip(graph.queries, limits.most, strict=True)]
-    held = minima(model, costs, graph.highest(wanted))
+    new = ints([number for number, key in enumerate(model.keys) if key in warming] if warming else [])
+    settling = set(model.place[new].tolist())
+    costs = full_costs(model, accuracy, model.task[new])
+    limits = Limits(graph)
+    _one_core_each(costs, limits)
+    wanted = np.minimum(graph.query_minima, limits.most)
+    held = minima(model, costs, graph.pairs.highest(wanted))
     moves = relocated(held, warming, settling, seed)
-    _warm_up(held, {*settling, *(model.machine_index[move.target] for move in moves)}, limits)
+    _warm_up(held, settling.union(model.machine_index[move.target] for move in moves), limits)
     rise = _risen(held, costs, wanted, limits)
     return _decision(model, rise, limits, moves, accuracy.current)
 
 
-def _one_core_each(model: Model, costs: list[float], limits: Limits) -> None:
+def _one_core_each(costs: Floats, limits: Limits) -> None:
     """No query is more accurate than a core an instance makes each of its tasks."""
-    for task, cost in enumerate(costs):
-        most = most_accurate(cost)
-        if most < 1:
-            limits.lower(model.graph.queries_of[task], most, task, "core")
+    most = most_accurate(costs)
+    tasks = np.flatnonzero(most < 1)
+    if len(tasks):
+        limits.lower(tasks, most[tasks], limits.one_core)
 
 
 def _warm_up(held: Minima, settling: set[int], limits: Limits) -> None:
     """Tasks with an instance on a machine where something settles run at their minimum accuracy."""
-    if not settling:
-        return
-    graph = held.model.graph
-    for task, places in enumerate(held.places):
-        if not settling.isdisjoint(places):
-            limits.lower(graph.queries_of[task], graph.minima[task], task, "warm-up")
+    if settling:
+        tasks = np.unique(held.model.task[np.isin(held.place, list(settling))])
+        limits.lower(tasks, held.model.graph.minima[tasks], limits.warm_up)
 
 
-def _risen(held: Minima, costs: list[float], wanted: list[float], limits: Limits) -> Rise:
+def _risen(held: Minima, costs: Floats, wanted: Floats, limits: Limits) -> Rise:
     """All queries at their minimum and, by priority, above it; below it only where the minima do not fit."""
+    model = held.model
     if not held.short:
-        rise = Rise(held.model, costs, held.places, [max(0.0, room) for room in held.room], list(wanted))
+        rise = Rise(model.graph, costs, model.task, held.place, np.maximum(0.0, held.room), wanted.copy())
     else:
-        rise = Rise(held.model, costs, held.places, list(held.model.available), [0.0] * len(wanted))
+        nothing = np.zeros(len(wanted))
+        rise = Rise(model.graph, costs, model.task, held.place, model.available.copy(), nothing)
         rise.to(wanted)
     rise.to(limits.most)
     return rise
 
 
-def _decision(model: Model, rise: Rise, limits: Limits, moves: list[Move], current: list[float]) -> QodDecision:
-    graph = model.graph
+def _decision(model: Model, rise: Rise, limits: Limits, moves: list[Move], current: Floats) -> QodDecision:
+    graph, names = model.graph, model.graph.names
     desired = desired_of_tasks(graph, rise.levels)
-    names = [task[0] for task in graph.tasks]
     return QodDecision(
-        accuracy={query.name: level for query, level in zip(graph.queries, rise.levels, strict=True)},
-        task_accuracy=dict(zip(names, desired, strict=True)),
+        accuracy=dict(zip(graph.query_index, rise.levels.tolist(), strict=True)),
+        task_accuracy=dict(zip(names, desired.tolist(), strict=True)),
         admit=admit_probabilities(graph, desired),
         keep=keep_probabilities(graph, desired),
         moves=tuple(moves),
-        current=dict(zip(names, current, strict=True)),
-        full_cpu={name: cost for name, cost in zip(names, rise.costs, strict=True) if cost != UNKNOWN},
+        current=dict(zip(names, current.tolist(), strict=True)),
+        full_cpu={name: cost for name, cost in zip(names, rise.costs.tolist(), strict=True) if cost != UNKNOWN},
         below_minimum=below(graph, rise.levels),
-        reasons=reasons(model, rise, limits, moves),
+        shed=sheds(model, rise, limits),
     )

@@ -3,81 +3,77 @@
 CPU is that of one instance, in cores. An instance is one thread: it never has more than one core.
 """
 
-import math
-from collections.abc import Collection
+import numpy as np
 
-from springtide.policies.shedding.accuracy import Measured
-from springtide.policies.shedding.model import Model, TaskInstance
+from springtide.policies.shedding.accuracy import Accuracy
+from springtide.policies.shedding.arrays import Floats, Ints
+from springtide.policies.shedding.model import Model
 
 CORE = 1.0
 """The most that an instance can use, and the guess for one that nothing is known of."""
-UNKNOWN = math.inf
-"""The cost of full accuracy if a task has worked on nothing yet."""
+UNKNOWN = 1e30
+"""Cores for full accuracy, if a task has worked on nothing yet."""
 
 
-def expected_cpu(instances: list[TaskInstance]) -> float:
-    """The CPU of the instance that takes in least, as its rate is the task's accuracy (equation 6).
+def expected_cpu(model: Model) -> Floats:
+    """By task: the CPU of the instance that takes in least, as its rate is the task's accuracy (equation 6).
 
     The most of it, among instances that take in equally little.
     """
-    if len(instances) == 1:
-        return instances[0][4]
-    least = min([instance[3] for instance in instances])
-    return max([instance[4] for instance in instances if instance[3] == least])
+    slowest = model.in_rate == model.least[model.task]
+    found = np.zeros(len(model.size))
+    np.maximum.at(found, model.task[slowest], model.cpu[slowest])
+    return found
 
 
-def minimum_obtained_cpu(available: float, instances: int) -> float:
-    """What each of the instances of one priority on a machine is sure to get (equation 7)."""
-    return available / instances
+def minimum_obtained_cpu(available: Floats, instances: Ints) -> Floats:
+    """By machine: what each of its instances of one priority is sure to get (equation 7)."""
+    return available / np.maximum(instances, 1)
 
 
-def full_cpu(cpu: float, share: float) -> float:
+def full_cpu(cpu: Floats, share: Floats) -> Floats:
     """What full accuracy costs, if `cpu` is used for this share of it; unknown if that is none."""
-    return cpu / share if share > 0 else UNKNOWN
+    found: Floats = np.divide(cpu, share, out=np.full(len(share), UNKNOWN), where=share > 0)
+    return found
 
 
-def required_cpu(accuracy: float, full: float) -> float:
+def required_cpu(accuracy: Floats, full: Floats) -> Floats:
     """What an accuracy costs (equations 8 to 10): nothing if it is none, a core if nothing is known."""
-    return min(accuracy * full, CORE) if accuracy > 0 else 0.0
+    return np.minimum(accuracy * full, CORE)
 
 
-def obtained_accuracy(given: float, full: float, current: float) -> float:
+def obtained_accuracy(given: Floats, full: Floats, current: Floats) -> Floats:
     """What accuracy some CPU is good for (equation 11).
 
     Hopeful about a task that nothing is known of, and about one that seems to need no CPU.
     """
-    if full == UNKNOWN:
-        return 1.0 if given > 0 else 0.0
-    if full == 0:
-        return 1.0 if given > 0 else current
-    return min(given / full, 1.0)
+    some = given > 0
+    found = np.divide(given, full, out=np.where(some, 1.0, current), where=full > 0)
+    return np.where(full == UNKNOWN, some, np.minimum(found, 1.0))
 
 
-def most_accurate(full: float) -> float:
+def most_accurate(full: Floats) -> Floats:
     """The accuracy that one core is good for."""
-    return CORE / full if CORE < full < UNKNOWN else 1.0
+    return np.where(full == UNKNOWN, 1.0, CORE / np.maximum(full, CORE))
 
 
-def slack(asked: list[float], available: float) -> float:
-    """The cores that instances of one priority ask for on a machine beyond what each is sure to get (12 and 13)."""
-    sure = minimum_obtained_cpu(available, len(asked)) if asked else 0.0
-    return sum([each - sure for each in asked])
+def slack(asked: Floats, instances: Ints, available: Floats) -> Floats:
+    """By machine: the cores that instances of one priority ask for beyond those that they are sure of (12 and 13).
+
+    `asked` is the sum of what they ask for, beyond what their minima take.
+    """
+    return asked - instances * minimum_obtained_cpu(available, instances)
 
 
-def full_costs(model: Model, accuracy: Measured, warming: Collection[int]) -> list[float]:
+def full_costs(model: Model, accuracy: Accuracy, warming: Ints) -> Floats:
     """By task: what full accuracy costs an instance, unless it is unknown.
 
     What was known before stands in for a task that works on nothing now, as all of it was shed, and for one of which an
     instance warms up. Otherwise the one would come back at full accuracy as soon as there is any CPU, and
     the other, which takes in little yet, would seem to need a core.
     """
-    found = []
-    known = model.known_cpu
-    for task, (instances, share) in enumerate(zip(model.instances_of, accuracy.shares, strict=True)):
-        if share <= 0 or task in warming:
-            before = known.get(model.graph.tasks[task].name)
-            if before is not None:
-                found.append(before)
-                continue
-        found.append(full_cpu(expected_cpu(instances), share))
+    found = full_cpu(expected_cpu(model), accuracy.share)
+    unclear = {*np.flatnonzero(accuracy.share <= 0).tolist(), *warming.tolist()}
+    for task in unclear:
+        found[task] = model.known_cpu.get(model.graph.names[task], found[task])
     return found

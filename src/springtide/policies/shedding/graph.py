@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
+from springtide.policies.shedding.arrays import Floats, Ints, floats, ints
+from springtide.policies.shedding.pairs import Pairs, pairs_of
+
 
 class BadModel(ValueError):
     """What the controller was told makes no sense."""
@@ -21,9 +26,9 @@ class BadModel(ValueError):
         return f"{self.what}: expected {self.expected}, got {self.found!r}"
 
 
-@dataclass(frozen=True)
-class Query:
-    """A result that somebody wants."""
+# Thousands of these are made in each cycle, and a named tuple is made in a third of a frozen dataclass's time.
+class Query(NamedTuple):
+    """A result that somebody wants; a graph checks it."""
 
     name: str
     priority: int = 0
@@ -31,15 +36,7 @@ class Query:
     minimum_accuracy: float = 0.0
     """The share of the input without which the result is of no use, 0 to 1."""
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.priority, int) or isinstance(self.priority, bool):
-            raise BadModel(f"priority of query {self.name!r}", "an integer", self.priority)
-        share = self.minimum_accuracy
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise BadModel(f"minimum accuracy of query {self.name!r}", "a share from 0 to 1", share)
 
-
-# Thousands of tasks are made in each cycle, and a named tuple is made in a third of a frozen dataclass's time.
 class Task(NamedTuple):
     """One step, or a chain of them that runs as one."""
 
@@ -60,104 +57,114 @@ class Graph:
     queries: tuple[Query, ...]
 
     def __post_init__(self) -> None:
-        _different("query", self.query_index, [query.name for query in self.queries])
-        _different("task", self.index, [task.name for task in self.tasks])
-        for number, found in enumerate(self.queries_of):
-            if not found:
-                raise BadModel(f"task {self.tasks[number].name!r}", "a query that it feeds", ())
+        for name, priority, minimum in self.queries:
+            if type(priority) is not int:
+                raise BadModel(f"priority of query {name!r}", "an integer", priority)
+            if type(minimum) not in (int, float) or not 0 <= minimum <= 1:
+                raise BadModel(f"minimum accuracy of query {name!r}", "a share from 0 to 1", minimum)
+        _different("query", self.query_index, [query[0] for query in self.queries])
+        _different("task", self.index, self.names)
+        if not self.tasks:
+            raise BadModel("the graph", "a task", ())
+        if len(self.pairs.tasks) < len(self.tasks):
+            useless = self.names[int(self.pairs.place.argmin())]
+            raise BadModel(f"task {useless!r}", "a query that it feeds", ())
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [task[0] for task in self.tasks]
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        return {task.name: number for number, task in enumerate(self.tasks)}
+        return dict(zip(self.names, range(len(self.tasks)), strict=True))
 
     @cached_property
     def query_index(self) -> Mapping[str, int]:
-        return {query.name: number for number, query in enumerate(self.queries)}
+        return {query[0]: number for number, query in enumerate(self.queries)}
 
     @cached_property
-    def upstream(self) -> list[tuple[int, ...]]:
+    def edges(self) -> list[tuple[str, str]]:
+        """A task and one that it feeds; those to one task are neighbours."""
+        return [(before, task[0]) for task in self.tasks for before in task[1]]
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """By edge: from which task to which."""
         index = self.index
         try:
-            return [tuple([index[name] for name in task[1]]) for task in self.tasks]
+            return ints([index[before] for before, _ in self.edges]), ints([index[after] for _, after in self.edges])
         except KeyError:
-            task, strange = next((t, u) for t in self.tasks for u in t.upstream if u not in index)
-            raise BadModel(f"upstream of task {task.name!r}", "a task of the graph", strange) from None
+            strange, task = next(edge for edge in self.edges if edge[0] not in index)
+            raise BadModel(f"upstream of task {task!r}", "a task of the graph", strange) from None
 
     @cached_property
-    def downstream(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in self.tasks]
-        for number, tasks in enumerate(self.upstream):
-            for before in tasks:
-                found[before].append(number)
-        return found
+    def layers(self) -> list[tuple[Ints, Ints]]:
+        """Tasks, each in a later layer than all that feed it, and the edges to them; sources are the first layer."""
+        before, after = self.ends
+        depth = np.zeros(len(self.tasks), dtype=np.intp)
+        for _ in range(len(self.tasks)):
+            found = np.zeros_like(depth)
+            np.maximum.at(found, after, depth[before] + 1)
+            if (found == depth).all():
+                edge_depth = depth[after]
+                last = int(depth.max())
+                return [(np.flatnonzero(depth == i), np.flatnonzero(edge_depth == i)) for i in range(last + 1)]
+            depth = found
+        raise BadModel("the graph", "no task that feeds itself", self.names[int(depth.argmax())])
 
     @cached_property
-    def own(self) -> list[tuple[int, ...]]:
-        """By task: the queries whose results leave the graph there."""
+    def own(self) -> tuple[Ints, Ints]:
+        """Pairs of a task and a query whose result leaves the graph there."""
         index = self.query_index
         try:
-            return [tuple([index[name] for name in task[2]]) for task in self.tasks]
+            found = [(task, index[name]) for task, (_, _, names, _) in enumerate(self.tasks) for name in names]
         except KeyError:
             task, strange = next((t, q) for t in self.tasks for q in t.queries if q not in index)
             raise BadModel(f"queries of task {task.name!r}", "a query of the graph", strange) from None
+        return ints([task for task, _ in found]), ints([query for _, query in found])
 
     @cached_property
-    def order(self) -> list[int]:
-        """The tasks, each after all that feed it."""
-        waits_for = [len(tasks) for tasks in self.upstream]
-        ready = [number for number, before in enumerate(waits_for) if not before]
-        for number in ready:
-            for after in self.downstream[number]:
-                waits_for[after] -= 1
-                if not waits_for[after]:
-                    ready.append(after)
-        if len(ready) < len(self.tasks):
-            stuck = next(number for number, before in enumerate(waits_for) if before)
-            raise BadModel("the graph", "no task that feeds itself", self.tasks[stuck].name)
-        return ready
+    def pairs(self) -> Pairs:
+        """All tasks with all queries that each feeds."""
+        task, query = self.own
+        before, after = self.ends
+        count = np.bincount(after, minlength=len(self.tasks))
+        first = np.cumsum(count) - count
+        known = found = np.unique(task * len(self.queries) + query)
+        for _ in self.layers[1:]:
+            # One edge further up, each query with all tasks that feed the last ones.
+            task, query = np.divmod(found, len(self.queries))
+            fed_by = count[task]
+            edge = np.repeat(first[task] - np.cumsum(fed_by) + fed_by, fed_by) + np.arange(fed_by.sum())
+            found = np.unique(before[edge] * len(self.queries) + np.repeat(query, fed_by))
+            known = np.union1d(known, found)
+        return pairs_of(*np.divmod(known, max(1, len(self.queries))), len(self.tasks))
 
     @cached_property
-    def queries_of(self) -> list[tuple[int, ...]]:
-        """By task: all queries that it feeds."""
-        found = list(self.own)
-        downstream = self.downstream
-        for number in reversed(self.order):
-            own, after = found[number], downstream[number]
-            if len(after) == 1 and not own:
-                found[number] = found[after[0]]
-            elif after:
-                found[number] = tuple(sorted({*own, *(query for task in after for query in found[task])}))
+    def turns(self) -> list[Pairs]:
+        """By priority, the highest first: the tasks that feed a query of it."""
+        pairs = self.pairs
+        priority = ints([query[1] for query in self.queries])[pairs.query]
+        found = []
+        for each in np.unique(priority)[::-1]:
+            of = priority == each
+            found.append(pairs_of(pairs.tasks[pairs.task[of]], pairs.query[of], len(self.tasks)))
         return found
 
     @cached_property
-    def priorities(self) -> list[int]:
+    def priorities(self) -> Ints:
         """By task: the highest priority of the queries that it feeds (equation 1)."""
-        of = [query.priority for query in self.queries]
-        return [of[found[0]] if len(found) == 1 else max([of[q] for q in found]) for found in self.queries_of]
+        of = ints([query[1] for query in self.queries])
+        return np.maximum.reduceat(of[self.pairs.query], self.pairs.start)
 
     @cached_property
-    def minima(self) -> list[float]:
+    def query_minima(self) -> Floats:
+        return floats([query[2] for query in self.queries])
+
+    @cached_property
+    def minima(self) -> Floats:
         """By task: the highest minimum accuracy of the queries that it feeds (equation 2)."""
-        return self.highest([query.minimum_accuracy for query in self.queries])
-
-    def highest(self, accuracy: list[float]) -> list[float]:
-        """By task: the most that a query that it feeds wants; with desired accuracies equation 5."""
-        return [
-            accuracy[found[0]] if len(found) == 1 else max([accuracy[q] for q in found]) for found in self.queries_of
-        ]
-
-    @cached_property
-    def turns(self) -> list[dict[int, tuple[int, ...]]]:
-        """By priority, the highest first: the tasks that feed a query of it, and which ones."""
-        priority = [query.priority for query in self.queries]
-        found: dict[int, dict[int, tuple[int, ...]]] = {each: {} for each in sorted(set(priority), reverse=True)}
-        for number, queries in enumerate(self.queries_of):
-            if len(queries) == 1:
-                found[priority[queries[0]]][number] = queries
-                continue
-            for each in {priority[query] for query in queries}:
-                found[each][number] = tuple([query for query in queries if priority[query] == each])
-        return list(found.values())
+        return self.pairs.highest(self.query_minima)
 
 
 def _different(what: str, index: Mapping[str, int], names: list[str]) -> None:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
+from springtide.policies.shedding.arrays import Floats, Ints, floats, ints, lowest, sound, total
 from springtide.policies.shedding.graph import BadModel, Graph
 
 Edge = tuple[str, str]
@@ -24,10 +27,6 @@ class TaskInstance(NamedTuple):
     """Rows a second that it took in: after what was shed before it."""
     cpu: float
     """Cores in use."""
-
-    @property
-    def key(self) -> InstanceKey:
-        return self.task, self.number
 
 
 @dataclass(frozen=True)
@@ -61,77 +60,90 @@ class Model:
     """By task: the cores that an instance takes at full accuracy, as told by the decision before."""
 
     def __post_init__(self) -> None:
-        self._check_rates()
         if len(self.machine_index) < len(self.machines):
             raise BadModel("the workers", "a name of its own for each", [machine.id for machine in self.machines])
-        for task, found in zip(self.graph.tasks, self.instances_of, strict=True):
-            if not found:
-                raise BadModel(f"task {task.name!r}", "an instance", ())
-        if len({instance[:2] for instance in self.instances}) < len(self.instances):
-            raise BadModel("the instances of a task", "a number of its own for each", self._twice())
-        most = math.inf
-        for instance in self.instances:
-            if not (0 <= instance[3] < most and 0 <= instance[4] < most):
-                what = f"in_rate and cpu of instance {instance.number} of task {instance.task!r}"
-                raise BadModel(what, "numbers that are not negative", (instance.in_rate, instance.cpu))
-
-    def _twice(self) -> InstanceKey:
-        keys = [instance.key for instance in self.instances]
-        return next(key for key in keys if keys.count(key) > 1)
-
-    def _check_rates(self) -> None:
-        for task, rates in zip(self.graph.tasks, self.rates_before, strict=True):
-            for before, rate in zip(task[1] or (None,), rates, strict=True):
-                if rate is None or not 0 <= rate < math.inf:
-                    what = f"offered rate of source {task.name!r}" if before is None else "output rate"
-                    between = "" if before is None else f" of {before!r} to {task.name!r}"
-                    raise BadModel(what + between, "rows a second, not negative", rate)
+        if len(set(self.keys)) < len(self.keys):
+            twice = next(key for key in self.keys if self.keys.count(key) > 1)
+            raise BadModel("the instances of a task", "a number of its own for each", twice)
+        if not self.size.all():
+            raise BadModel(f"task {self.graph.names[int(self.size.argmin())]!r}", "an instance", ())
+        if not (sound(self.in_rate) and sound(self.cpu)):
+            bad = next(each for each in self.instances if not sound(floats(each[3:])))
+            what = f"in_rate and cpu of instance {bad.number} of task {bad.task!r}"
+            raise BadModel(what, "numbers that are not negative", bad[3:])
+        if not sound(self.edge_rates):
+            edge = self.graph.edges[int(np.argmin((self.edge_rates >= 0) & (self.edge_rates < math.inf)))]
+            raise BadModel(f"output rate of {edge[0]!r} to {edge[1]!r}", "rows a second", self.out_rates.get(edge))
+        if not sound(self.source_rates):
+            for task in self.graph.layers[0][0].tolist():
+                name = self.graph.names[task]
+                if not sound(self.source_rates[task]):
+                    raise BadModel(f"offered rate of source {name!r}", "rows a second", self.offered.get(name))
 
     @cached_property
-    def rates_before(self) -> list[tuple[float, ...]]:
-        """By task: what each of its upstreams had for it, or what the source was offered."""
-        out, offered = self.out_rates.get, self.offered.get
-        found: list[tuple[float | None, ...]] = [
-            tuple([out((before, name)) for before in upstream]) if upstream else (offered(name),)
-            for name, upstream, *_ in self.graph.tasks
-        ]
-        return found  # type: ignore[return-value]  # checked when the model is made
+    def keys(self) -> list[InstanceKey]:
+        """By instance."""
+        return [(each[0], each[1]) for each in self.instances]
+
+    @cached_property
+    def task(self) -> Ints:
+        """By instance."""
+        index = self.graph.index
+        try:
+            return ints([index[each[0]] for each in self.instances])
+        except KeyError as strange:
+            raise BadModel("task of an instance", "a task of the graph", strange.args[0]) from None
+
+    @cached_property
+    def place(self) -> Ints:
+        """By instance: the machine that it runs on."""
+        index = self.machine_index
+        try:
+            return ints([index[each[2]] for each in self.instances])
+        except KeyError as strange:
+            raise BadModel("worker of an instance", f"one of {sorted(index)}", strange.args[0]) from None
+
+    @cached_property
+    def in_rate(self) -> Floats:
+        """By instance."""
+        return floats([each[3] for each in self.instances])
+
+    @cached_property
+    def cpu(self) -> Floats:
+        """By instance."""
+        return floats([each[4] for each in self.instances])
+
+    @cached_property
+    def size(self) -> Ints:
+        """By task: its instances."""
+        return np.bincount(self.task, minlength=len(self.graph.tasks))
+
+    @cached_property
+    def least(self) -> Floats:
+        """By task: the rate of its slowest instance."""
+        return lowest(self.in_rate, self.task, len(self.graph.tasks))
 
     @cached_property
     def machine_index(self) -> Mapping[str, int]:
         return {machine.id: number for number, machine in enumerate(self.machines)}
 
     @cached_property
-    def instances_of(self) -> list[list[TaskInstance]]:
-        """By task."""
-        index = self.graph.index
-        found: list[list[TaskInstance]] = [[] for _ in index]
-        for instance in self.instances:
-            task = index.get(instance[0])
-            if task is None:
-                raise BadModel(f"instance {instance.number}", "a task of the graph", instance.task)
-            found[task].append(instance)
+    def edge_rates(self) -> Floats:
+        """By edge: the output rate of the one task to the other; NaN where that is missing."""
+        return floats([self.out_rates.get(edge) for edge in self.graph.edges])
+
+    @cached_property
+    def source_rates(self) -> Floats:
+        """By task: what a source was offered, NaN where that is missing; 0 for others."""
+        found = np.zeros(len(self.graph.tasks))
+        sources = self.graph.layers[0][0]
+        found[sources] = floats([self.offered.get(self.graph.names[task]) for task in sources.tolist()])
         return found
 
     @cached_property
-    def places(self) -> list[list[int]]:
-        """By task: the machine of each instance."""
-        index = self.machine_index
-        try:
-            return [[index[instance[2]] for instance in found] for found in self.instances_of]
-        except KeyError:
-            strange = next(instance for instance in self.instances if instance.worker not in index)
-            what = f"worker of instance {strange.number} of task {strange.task!r}"
-            raise BadModel(what, f"one of {sorted(index)}", strange.worker) from None
-
-    @cached_property
-    def available(self) -> list[float]:
+    def available(self) -> Floats:
         """By machine: the cores that tasks may use; other processes keep theirs."""
-        tasks = [0.0] * len(self.machines)
-        for found, places in zip(self.instances_of, self.places, strict=True):
-            for instance, place in zip(found, places, strict=True):
-                tasks[place] += instance[4]
-        return [
-            max(0.0, machine.cores - max(0.0, machine.cpu_in_use - used))
-            for machine, used in zip(self.machines, tasks, strict=True)
-        ]
+        cores = floats([machine.cores for machine in self.machines])
+        in_use = floats([machine.cpu_in_use for machine in self.machines])
+        others = np.maximum(0.0, in_use - total(self.cpu, self.place, len(cores)))
+        return np.maximum(0.0, cores - others)

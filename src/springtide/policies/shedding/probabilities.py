@@ -4,34 +4,32 @@ Along every way from a source to a query they multiply to the query's accuracy, 
 whichever stream, has been thinned out alike. A stream that feeds another query too may be denser before it gets there.
 """
 
+import numpy as np
+
+from springtide.policies.shedding.arrays import Floats
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import Edge
 
 
-def desired_of_tasks(graph: Graph, queries: list[float]) -> list[float]:
-    """By task: the most that any task or query after it wants (equation 14)."""
-    found = [0.0] * len(graph.tasks)
-    own, downstream = graph.own, graph.downstream
-    for task in reversed(graph.order):
-        after = [found[each] for each in downstream[task]]
-        found[task] = max(after + [queries[each] for each in own[task]])
+def desired_of_tasks(graph: Graph, queries: Floats) -> Floats:
+    """By task: the most that any task after it wants, or a query whose result leaves there (equation 14)."""
+    found = np.zeros(len(graph.tasks))
+    tasks, ended = graph.own
+    np.maximum.at(found, tasks, queries[ended])
+    before, after = graph.ends
+    for _, edges in reversed(graph.layers):
+        np.maximum.at(found, before[edges], found[after[edges]])
     return found
 
 
-def keep_probability(before: float, after: float) -> float:
-    """Between a task and one that it feeds, with these accuracies (equation 15)."""
-    return after / before if before > 0 else 0.0
+def keep_probabilities(graph: Graph, desired: Floats) -> dict[Edge, float]:
+    """By edge between tasks, given the accuracies of tasks (equation 15)."""
+    before, after = graph.ends
+    share = np.divide(desired[after], desired[before], out=np.zeros(len(before)), where=desired[before] > 0)
+    return dict(zip(graph.edges, share.tolist(), strict=True))
 
 
-def keep_probabilities(graph: Graph, desired: list[float]) -> dict[Edge, float]:
-    """By edge between tasks, given the accuracies of tasks."""
-    found: dict[Edge, float] = {}
-    for task, before, accuracy in zip(graph.tasks, graph.upstream, desired, strict=True):
-        for name, number in zip(task[1], before, strict=True):
-            found[name, task[0]] = keep_probability(desired[number], accuracy)
-    return found
-
-
-def admit_probabilities(graph: Graph, desired: list[float]) -> dict[str, float]:
+def admit_probabilities(graph: Graph, desired: Floats) -> dict[str, float]:
     """By source: what it keeps of the rows that it fetches is its accuracy (equation 15, the external source)."""
-    return {task[0]: accuracy for task, accuracy in zip(graph.tasks, desired, strict=True) if not task[1]}
+    sources = graph.layers[0][0]
+    return dict(zip([graph.names[task] for task in sources.tolist()], desired[sources].tolist(), strict=True))

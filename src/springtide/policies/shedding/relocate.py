@@ -1,9 +1,12 @@
 """Who leaves the machines that are too small for all minima, and where to (lines 7 to 14 of Algorithm 1)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+import numpy as np
+
+from springtide.policies.shedding.arrays import Floats, Ints, total
 from springtide.policies.shedding.cpu import required_cpu
 from springtide.policies.shedding.model import InstanceKey, Model
 from springtide.policies.shedding.reschedule import Candidate, chosen
@@ -18,38 +21,35 @@ class Minima:
     """What minimum accuracies cost, machine by machine; changes as instances are moved."""
 
     model: Model
-    cpu: list[float]
+    cpu: Floats
     """By task: the cores that an instance takes at its minimum accuracy."""
-    places: list[list[int]]
-    """By task: the machine of each instance."""
-    room: list[float]
+    place: Ints
+    """By instance: its machine."""
+    room: Floats
     """By machine: the cores beyond all minima; below 0 if they do not fit."""
     promised: dict[str, float] = field(default_factory=dict)
     """By worker: the cores of instances that come, less those of instances that leave."""
 
     @property
     def short(self) -> list[int]:
-        return [machine for machine, room in enumerate(self.room) if room < -CLOSE]
+        found: list[int] = np.flatnonzero(self.room < -CLOSE).tolist()
+        return found
 
-    def move(self, task: int, number: int, target: int) -> None:
-        """Let an instance, counted within its task, run on another machine."""
-        cpu, source = self.cpu[task], self.places[task][number]
-        self.places[task][number] = target
+    def move(self, instance: int, target: int) -> None:
+        """Let an instance run on another machine."""
+        cpu, source = float(self.cpu[self.model.task[instance]]), int(self.place[instance])
+        self.place[instance] = target
         for machine, more in ((source, -cpu), (target, cpu)):
             name = self.model.machines[machine].id
             self.room[machine] -= more
             self.promised[name] = self.promised.get(name, 0.0) + more
 
 
-def minima(model: Model, costs: list[float], accuracy: list[float]) -> Minima:
-    """With these accuracies of tasks as their minima."""
-    cpu = [required_cpu(minimum, cost) for minimum, cost in zip(accuracy, costs, strict=True)]
-    places = [list(found) for found in model.places]
-    room = list(model.available)
-    for needed, found in zip(cpu, places, strict=True):
-        for machine in found:
-            room[machine] -= needed
-    return Minima(model, cpu, places, room)
+def minima(model: Model, costs: Floats, accuracy: Floats) -> Minima:
+    """With these accuracies of tasks as their minima (equation 9)."""
+    cpu = required_cpu(accuracy, costs)
+    room = model.available - total(cpu[model.task], model.place, len(model.machines))
+    return Minima(model, cpu, model.place.copy(), room)
 
 
 def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collection[int], seed: int) -> list[Move]:
@@ -58,37 +58,37 @@ def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collecti
     Nobody leaves a machine where something is settling: what is measured there is not to be trusted yet.
     """
     short = [machine for machine in held.short if machine not in settling]
-    if not short:
-        return []
-    on: dict[int, list[tuple[int, int]]] = {machine: [] for machine in short}
-    for task, found in enumerate(held.places):
-        for number, machine in enumerate(found):
-            instance = held.model.instances_of[task][number]
-            if machine in on and held.model.graph.tasks[task].movable and instance.key not in warming:
-                on[machine].append((task, number))
     random = Random(seed)
-    return [move for machine in short for move in _from(machine, on[machine], held, random)]
+    return [move for machine in short for move in _from(machine, held, warming, random)]
 
 
-def _from(machine: int, instances: list[tuple[int, int]], held: Minima, random: Random) -> list[Move]:
-    model, needed, source = held.model, -held.room[machine], held.model.machines[machine].id
-    widest = max((room for other, room in enumerate(held.room) if other != machine), default=0.0)
-    who = {model.instances_of[task][number].key: (task, number) for task, number in instances}
-    fitting = [
-        Candidate(key, model.graph.priorities[task], held.cpu[task])
-        for key, (task, _) in who.items()
-        if held.cpu[task] <= widest + CLOSE
-    ]
+def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: Random) -> list[Move]:
+    model, needed, source = held.model, -float(held.room[machine]), held.model.machines[machine].id
+    widest = float(np.delete(held.room, machine).max(initial=0.0))
+    if widest <= CLOSE:
+        return []
     moves = []
-    for each in sorted(chosen(needed, fitting), key=lambda c: (-c.cpu, c.key)):
-        full = {m.id for m, room in zip(model.machines, held.room, strict=True) if room < each.cpu - CLOSE}
+    leaving = chosen(needed, _candidates(machine, held, warming, widest))
+    for each in sorted(leaving, key=lambda c: (-c.cpu, c.key)):
+        full = {model.machines[number].id for number in np.flatnonzero(held.room < each.cpu - CLOSE).tolist()}
         target = place(each.cpu, model.machines, random, promised=held.promised, avoid={source, *full})
         if target is None:
             continue
-        held.move(*who[each.key], model.machine_index[target])
+        held.move(each.number, model.machine_index[target])
         reason = (
             f"instance {each.key[1]} of {each.key[0]} moves from {source} to {target}: the minimum accuracies "
             f"on {source} take {needed:.2f} cores too much; this one, of priority {each.priority}, frees {each.cpu:.2f}"
         )
         moves.append(Move(each.key, source, target, each.cpu, reason))
     return moves
+
+
+def _candidates(machine: int, held: Minima, warming: Collection[InstanceKey], widest: float) -> Iterator[Candidate]:
+    """The instances on a machine that can move and for which another one has room."""
+    model = held.model
+    cpu = held.cpu[model.task]
+    here = np.flatnonzero((held.place == machine) & (cpu > 0) & (cpu <= widest + CLOSE))
+    for number in here.tolist():
+        task = int(model.task[number])
+        if model.graph.tasks[task].movable and model.keys[number] not in warming:
+            yield Candidate(model.keys[number], int(model.graph.priorities[task]), float(cpu[number]), number)

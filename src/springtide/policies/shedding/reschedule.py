@@ -1,20 +1,21 @@
 """Which instances leave a machine that cannot hold all minimum accuracies (Algorithm 2 of Stream Economics)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from springtide.policies.shedding.model import InstanceKey
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An instance that could leave."""
 
     key: InstanceKey
     priority: int
     cpu: float
     """The cores that it takes at its minimum accuracy: what its leaving sets free."""
+    number: int = 0
+    """Which instance of the model it is."""
 
 
 def chosen(needed: float, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -29,8 +29,8 @@ def place(
     """
     needed = CORE if cpu is None else cpu
     waiting = promised or {}
-    used = {machine.id: max(0.0, machine.cpu_in_use + waiting.get(machine.id, 0.0)) for machine in machines}
     open_ = [machine for machine in machines if machine.id not in avoid]
+    used = {machine.id: max(0.0, machine.cpu_in_use + waiting.get(machine.id, 0.0)) for machine in open_}
     preferred = [m for m in open_ if m.id in prefer and m.cores - used[m.id] >= needed - EQUAL]
     shares = {m.id: used[m.id] / m.cores if m.cores > 0 else float("inf") for m in preferred or open_}
     if not shares:

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from springtide.policies.shedding.model import Edge, InstanceKey
+from springtide.policies.words import percent
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,36 @@ class Move:
     cpu: float
     """The cores that it takes at its minimum accuracy."""
     reason: str
+
+
+class Shed(NamedTuple):
+    """A query that sheds, and what holds it back."""
+
+    query: str
+    accuracy: float
+    minimum: float
+    task: str
+    """The task that cannot do more."""
+    cpu: float
+    """The cores that an instance of it would take for all rows."""
+    worker: str | None
+    """The machine that is too small; None if that is not the cause."""
+    cores: float
+    """What that has for all its tasks."""
+    warm_up: bool
+    """Whether the cause is an instance that warms up on a worker of the task."""
+
+    @property
+    def reason(self) -> str:
+        if self.warm_up:
+            why = f"an instance warms up on a worker of {self.task}"
+        elif self.worker is None:
+            why = f"an instance of {self.task} would need {self.cpu:.2f} cores for all, and has one"
+        else:
+            have = f"{self.worker} has {self.cores:.2f} cores for all its tasks"
+            why = f"{have}, and {self.task} would take {self.cpu:.2f} an instance"
+        promise = "minimum" if self.accuracy >= self.minimum - 1e-9 else "below its minimum of"
+        return f"{self.query} keeps {percent(self.accuracy)} ({promise} {percent(self.minimum)}): {why}"
 
 
 @dataclass(frozen=True)
@@ -37,13 +70,15 @@ class QodDecision:
     """By task: the cores that an instance takes at full accuracy, where that is known; for the next cycle's model."""
     below_minimum: tuple[str, ...]
     """Queries whose minimum accuracy cannot be held, on whatever worker; more of them are needed, or more instances."""
-    reasons: tuple[str, ...]
-    """A sentence for each query that sheds and for each move, or one that says that nothing is shed."""
+    shed: tuple[Shed, ...]
+    """The queries that shed."""
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """A sentence for each move and each query that sheds, or one that says that nothing is shed."""
+        found = tuple([move.reason for move in self.moves] + [each.reason for each in self.shed])
+        return found or ("nothing is shed: every query has all the CPU that it needs",)
 
     @property
     def reason(self) -> str:
         return "; ".join(self.reasons)
-
-    @property
-    def sheds(self) -> bool:
-        return any(accuracy < 1 for accuracy in self.accuracy.values())

@@ -33,7 +33,7 @@ def still_warming(
     An instance that the model does not have any more is done.
     """
     accuracy = measured(model).current
-    instances: Mapping[InstanceKey, float] = {instance.key: instance.cpu for instance in model.instances}
+    instances: Mapping[InstanceKey, float] = dict(zip(model.keys, model.cpu.tolist(), strict=True))
     found = []
     for each in warmups:
         cpu = instances.get(each.key)

@@ -3,42 +3,77 @@
 from springtide.state.aggregates.base import Aggregate
 from springtide.state.aggregates.count import Count
 from springtide.state.aggregates.distinct import Distinct
+from springtide.state.aggregates.estimated_count import EstimatedCount
+from springtide.state.aggregates.estimated_sum import EstimatedMean, EstimatedSum
 from springtide.state.aggregates.extreme import Extreme
 from springtide.state.aggregates.mean import Mean
 from springtide.state.aggregates.top_k import TopK
 from springtide.state.aggregates.total import Sum
 
 
-def count(column: str | None = None) -> Aggregate:
-    """The number of rows, or of the non-null values of a column."""
-    return Count(column)
+class NoEstimate(ValueError):
+    """An aggregate that can't be scaled up from a sample of the rows."""
+
+    def __init__(self, aggregate: str, column: str, reason: str) -> None:
+        super().__init__(aggregate, column, reason)
+        self.aggregate, self.column, self.reason = aggregate, column, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.aggregate} of column {self.column!r}: expected no estimate=True, as {self.reason}; "
+            "count, sum and mean can be estimated"
+        )
 
 
-def sum(column: str) -> Aggregate:
-    """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers."""
-    return Sum(column)
+def count(column: str | None = None, *, estimate: bool = False) -> Aggregate:
+    """The number of rows, or of the non-null values of a column.
+
+    With `estimate`, rows that were shed are accounted for: the result NAME is scaled up, and the columns NAME_low,
+    NAME_high (95 % confidence) and NAME_accuracy (the share of offered rows that was seen) stand beside it.
+    """
+    return EstimatedCount(column) if estimate else Count(column)
 
 
-def min(column: str) -> Aggregate:
-    """The least value of a column."""
+def sum(column: str, *, estimate: bool = False) -> Aggregate:
+    """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers.
+
+    With `estimate`, scaled up for rows that were shed, with bounds, as `count` is.
+    """
+    return EstimatedSum(column) if estimate else Sum(column)
+
+
+def min(column: str, *, estimate: bool = False) -> Aggregate:
+    """The least value of a column, among the rows that were not shed."""
+    _refuse(estimate, "min", column, "no seen row tells how small the unseen ones may be")
     return Extreme(column, greatest=False)
 
 
-def max(column: str) -> Aggregate:
-    """The greatest value of a column."""
+def max(column: str, *, estimate: bool = False) -> Aggregate:
+    """The greatest value of a column, among the rows that were not shed."""
+    _refuse(estimate, "max", column, "no seen row tells how great the unseen ones may be")
     return Extreme(column, greatest=True)
 
 
-def mean(column: str) -> Aggregate:
-    """The mean of a column."""
-    return Mean(column)
+def mean(column: str, *, estimate: bool = False) -> Aggregate:
+    """The mean of a column.
+
+    With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `count` has.
+    """
+    return EstimatedMean(column) if estimate else Mean(column)
 
 
-def top_k(column: str, k: int) -> Aggregate:
-    """The k greatest values of a column, greatest first."""
+def top_k(column: str, k: int, *, estimate: bool = False) -> Aggregate:
+    """The k greatest values of a column, greatest first, among the rows that were not shed."""
+    _refuse(estimate, "top_k", column, "no seen row tells how great the unseen ones may be")
     return TopK(column, k)
 
 
-def distinct(column: str) -> Aggregate:
-    """How many different values a column has, exactly."""
+def distinct(column: str, *, estimate: bool = False) -> Aggregate:
+    """How many different values a column has, exactly, among the rows that were not shed."""
+    _refuse(estimate, "distinct", column, "the seen rows do not tell how many values occur in unseen rows alone")
     return Distinct(column)
+
+
+def _refuse(estimate: bool, aggregate: str, column: str, reason: str) -> None:
+    if estimate:
+        raise NoEstimate(aggregate, column, reason)

@@ -1,0 +1,62 @@
+"""Kafka topics as a sink: each epoch exactly once for whoever reads what is committed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from springtide.dataflow.broker import partitions, resolved
+from springtide.dataflow.delivery import Address, Deliver
+
+if TYPE_CHECKING:
+    from springtide.dataflow.sinks import EpochOutput
+
+PARTS = 2
+"""Transactions of an epoch. A part must hold the same rows when an epoch is computed anew, so this is no option."""
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """A topic. A row goes to a part by its key's hash, so that a part is the same however the epoch was computed."""
+
+    servers: str | None
+    topic: str
+    key: str | None = None
+    format: str = "json"
+    client: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raises an error, within seconds, if the broker is away or has no such topic."""
+        partitions(resolved(self.servers), self.topic, self.client)
+
+    def publish(self, output: "EpochOutput") -> None:
+        rows = output.dataframe()
+        value = "value" if self.format == "raw" else "to_json(struct(*), map('ignoreNullFields', 'false'))"
+        key = "NULL" if self.key is None else f"CAST(`{self.key}` AS STRING)"
+        identity = ", ".join(f"`{name}`" for name in output.key)
+        parts = rows.selectExpr(
+            f"CAST(pmod(xxhash64(to_json(struct({identity}))), {PARTS}) AS INT) AS part",
+            f"CAST({key} AS BINARY) AS key",
+            f"CAST({value} AS BINARY) AS value",
+        )
+        name = f"springtide.{output.lineage}.{output.sink}"
+        address = Address(resolved(self.servers), self.topic, name, dict(self.client))
+        parts.repartitionById(PARTS, "part").mapInArrow(Deliver(address, output.epoch), "part INT").collect()
+
+
+def kafka(
+    servers: str | None,
+    topic: str,
+    *,
+    key: str | None = None,
+    format: Literal["json", "raw"] = "json",
+    client: Mapping[str, str] | None = None,
+) -> KafkaSink:
+    """A Kafka topic, which has to be there. With `servers` None, those of the environment variable `SPRINGTIDE_KAFKA`.
+
+    Each row becomes one record: a JSON object of its columns, or with `format="raw"` its column `value`. `key`
+    names the column that becomes the record's key. A reader with `isolation.level=read_committed` sees the rows of
+    each epoch exactly once, whatever crashes. `client` has more settings for librdkafka.
+    """
+    if format not in ("json", "raw"):
+        raise ValueError(f"format must be 'json' or 'raw', not {format!r}")
+    return KafkaSink(servers, topic, key, format, client or {})

@@ -1,0 +1,21 @@
+"""An epoch between its jobs and its commit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from springtide.blocks.manifest import Manifest
+from springtide.engine.standby import Kept
+from springtide.metrics.report import OperatorReport, QueryReport
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An epoch that is ready to be made true, or was made true before."""
+
+    manifest: Manifest
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    """By keyed step: what workers that stand by have kept of it."""
+    reports: tuple[OperatorReport, ...] = ()
+    queries: tuple[QueryReport, ...] = ()
+    retries: int = 0
+    replayed: bool = False

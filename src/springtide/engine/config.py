@@ -1,0 +1,58 @@
+"""How to run an app, and what is refused."""
+
+import re
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from springtide.dataflow.graph import Graph, Sink
+from springtide.engine.session import SessionConfig
+from springtide.engine.until import Until
+from springtide.engine.workforce import WorkforceConfig
+from springtide.migration.errors import Refused
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How to run an app."""
+
+    checkpoint: str
+    """The durable store: a path or an fsspec URL."""
+    instances: int | None = None
+    """Instances of each keyed step; Spark's parallelism by default."""
+    trigger_s: float = 0.0
+    """The least time between the starts of two epochs."""
+    until: Until = field(default_factory=Until)
+    """When to stop by itself; never by default."""
+    local: str | None = None
+    """The workers' directory for blocks; a temporary one by default."""
+    durable_every: int = 1
+    """Epochs from one durable checkpoint of the state to the next."""
+    workforce: WorkforceConfig | None = None
+    """Several workers; one, embedded or not, if None."""
+    session: SessionConfig = field(default_factory=SessionConfig)
+    """How to make a Spark session if none is given."""
+
+
+def check_interval(config: RunConfig, spark: SparkSession) -> None:
+    """With one worker that is not embedded, Spark may run an epoch anywhere, and only the durable store is there."""
+    if config.durable_every < 1:
+        raise Refused(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
+    master = spark.sparkContext.master or ""
+    if config.durable_every > 1 and config.workforce is None and not re.match(r"local(\[|$)", master):
+        raise Refused(
+            f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
+            f"start with workers=N on {master}, or leave the interval at 1"
+        )
+
+
+def check_accuracy(graph: Graph, query: str, accuracy: float) -> None:
+    """Refuse an accuracy that a query's owner would not accept."""
+    found = {sink.name: sink.restrictions for sink in graph.of(Sink)}
+    if query not in found:
+        raise Refused(f"expected a query among {', '.join(found)}, got {query!r}: a query goes by the name of its sink")
+    if not found[query].minimum_accuracy <= accuracy <= 1:
+        raise Refused(
+            f"query {query!r}: expected an accuracy from its minimum of {found[query].minimum_accuracy:g} to 1, "
+            f"got {accuracy!r}"
+        )

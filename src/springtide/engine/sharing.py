@@ -1,0 +1,125 @@
+"""What apps on one Spark share: the executors, each asked for by whoever wants most, and Spark itself."""
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from pyspark.sql import SparkSession
+
+from springtide.engine.spark_internals import Executors, executor_files
+from springtide.ids import WorkerId
+
+BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
+Employed = Callable[[], frozenset[WorkerId]]
+
+
+class Demand:
+    """One app's share in the executors: how many it wants, and whom it employs."""
+
+    def __init__(self, executors: "SharedExecutors", employed: Employed) -> None:
+        self._executors, self.employed = executors, employed
+        self.wanted = 0
+
+    def ask(self, total: int) -> None:
+        """Want so many; they come later, or never."""
+        self.wanted = total
+        self._executors.meet()
+
+    def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
+        """Let workers go that no other app employs; there should be `wanted` without them."""
+        self.wanted = wanted
+        self._executors.meet(spare=workers)
+
+    def end(self) -> None:
+        """The app has ended; nobody stays for it alone."""
+        self._executors.leave(self)
+
+
+class SharedExecutors:
+    """The executors of one Spark, for all apps of this process that run on it."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = Executors(spark)
+        box = BOX.fullmatch(spark.sparkContext.master or "")
+        self._box = tuple(map(int, box.groups())) if box else None
+        self._machines = self._box[0] if self._box else 0
+        self._left_behind = executor_files(spark) if self._box else None
+        self._demands: list[Demand] = []
+        self._turn = threading.RLock()
+
+    def join(self, employed: Employed) -> Demand:
+        """A share for one more app; it employs nobody yet."""
+        with self._turn:
+            demand = Demand(self, employed)
+            self._demands.append(demand)
+            return demand
+
+    def leave(self, demand: Demand) -> None:
+        with self._turn:
+            self._demands.remove(demand)
+            if self._demands:
+                self.meet(spare=demand.employed())
+
+    def meet(self, spare: Iterable[WorkerId] = ()) -> None:
+        """Ask for as many as the app that wants most; of those to spare, let go whom nobody employs."""
+        with self._turn:
+            total = max(demand.wanted for demand in self._demands)
+            if self._box is not None and total > self._machines:
+                _, slots, memory_mb = self._box
+                self.spark.add_machines(total - self._machines, slots, memory_mb)
+                self._machines = total
+            self.spark.ask(total)
+            going = frozenset(spare)
+            for demand in self._demands:
+                going -= demand.employed()
+            if going:
+                self.spark.dismiss(sorted(going))
+
+    def stop(self) -> None:
+        """Stop the machines that were started here, and remove what executors in the box have left."""
+        self.spark.stop_machines()
+        if self._left_behind is not None:
+            shutil.rmtree(self._left_behind, ignore_errors=True)
+
+
+class Lease:
+    """An app's use of a Spark that was started for one like it; the last to give it back stops it."""
+
+    _users: ClassVar[dict[str, int]] = {}
+    """By Spark application: the apps on it, if it was started for them."""
+    _executors: ClassVar[dict[str, SharedExecutors]] = {}
+    _turn: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, spark: SparkSession, *, made: bool) -> None:
+        self.spark = spark
+        self._id = spark.sparkContext.applicationId
+        with self._turn:
+            self._ours = made or self._id in self._users
+            if self._ours:
+                self._users[self._id] = self._users.get(self._id, 0) + 1
+
+    @classmethod
+    def executors(cls, spark: SparkSession) -> SharedExecutors:
+        """The executors of a Spark, the same for all apps on it."""
+        with cls._turn:
+            key = spark.sparkContext.applicationId
+            if key not in cls._executors:
+                cls._executors[key] = SharedExecutors(spark)
+            return cls._executors[key]
+
+    def give_back(self) -> None:
+        """Stop Spark if it was started for apps, and this was the last of them."""
+        with self._turn:
+            if not self._ours:
+                return
+            self._ours = False
+            self._users[self._id] -= 1
+            if self._users[self._id]:
+                return
+            del self._users[self._id]
+            executors = self._executors.pop(self._id, None)
+        self.spark.stop()
+        if executors is not None:
+            executors.stop()
