@@ -90,7 +90,7 @@ class Tenant:
         """
         snapshot = offer.snapshot
         slots = _slots_at_work(snapshot)
-        own = replace(offer.pace, cores=slots) if among_others else offer.pace
+        own = replace(offer.pace, cores=max(slots, offer.pace.cores)) if among_others else offer.pace
         dearer = slots / max(own.room(max(epoch_s, 2 * own.fixed_s)), 0.1)
         alone = snapshot.workers[0].id if len(snapshot.workers) == 1 else WorkerId("")
         known = {worker.id for worker in snapshot.workers}
