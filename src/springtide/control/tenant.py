@@ -16,7 +16,7 @@ from springtide.migration.errors import Refused
 from springtide.policies.shedding.graph import Query, Task
 from springtide.policies.shedding.model import TaskInstance
 
-LOOK_BACK = 64
+LOOK_BACK = 32
 """Epochs that tell how long one takes."""
 COLD = 3
 """The first epochs of a driver, many times as long as others: for a long time all would seem to take that long."""
