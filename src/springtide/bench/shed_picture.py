@@ -54,7 +54,8 @@ def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded]) -> None:
     track = tracks["with"]
     edges = np.arange(0, track.ended_s - track.began_s, BIN_S)
     sent = [track.sent_by(track.began_s + at) for at in edges]
-    axes.plot(edges[1:] - BIN_S / 2, np.diff(sent) / BIN_S, color="black", label="sent")
+    sent_rates = np.diff(sent) / BIN_S
+    axes.plot(edges[1:] - BIN_S / 2, sent_rates, color="black", label="sent")
     for name, each in tracks.items():
         reports = _during(each)
         found = [
@@ -63,7 +64,8 @@ def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded]) -> None:
         ]
         _line(axes, found, color=COLOURS[name], alpha=0.7, label=f"processed, {name} shedding")
     axes.axhline(track.capacity, color="grey", linestyle=":", linewidth=1, label="capacity")
-    axes.set(ylabel="drives a second", ylim=(0, None), title="more drives than the machine can work on")
+    top = 1.4 * float(sent_rates.max())  # Room for the legend above the lines.
+    axes.set(ylabel="drives a second", ylim=(0, top), title="more drives than the machine can work on")
     axes.legend(loc="upper left", fontsize="small", ncols=2)
 
 
