@@ -109,11 +109,10 @@ def test_where_the_minima_do_not_fit_rows_wait_and_the_read_limits_follow_the_tr
     model.rate = 6 * CAPACITY
     found = [wanted["app"] for wanted in play.cycles(10)]
     assert found[-1] == {"low": pytest.approx(0.206, abs=0.006), "high": pytest.approx(0.508, abs=0.008)}
-    # A row costs 0.7 ms now, on two cores; epochs may be long, as rows wait anyway.
+    # A row costs 0.7 ms now, on two cores; epochs may take two cycles, as rows wait anyway.
     limits = [rows["rows"] for rows in model.of("admit")[-4:]]
-    longest_s = EconomyConfig().longest_s
-    assert all(0.5 * longest_s < limit * 0.0007 / CORES < longest_s for limit in limits)
-    assert all(report.phases.total_s < longest_s for report in model.reports)
+    assert all(CYCLE_S < limit * 0.0007 / CORES < 2 * CYCLE_S for limit in limits)
+    assert all(report.phases.total_s < 2 * CYCLE_S for report in model.reports)
 
 
 def test_with_the_minima_held_epochs_are_short(tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ def test_with_the_minima_held_epochs_are_short(tmp_path: Path) -> None:
     assert max(report.lag_rows or 0 for report in model.reports) < 2 * EconomyConfig().epoch_s * model.rate
 
 
-@pytest.mark.parametrize(("fixed_s", "peak"), [(0.6, 1.4), (1.5, 1.3)])
+@pytest.mark.parametrize(("fixed_s", "peak"), [(0.6, 1.4), (1.5, 1.3), (1.5, 1.45)])
 def test_a_load_at_the_edge_of_what_the_minima_allow_is_held(tmp_path: Path, fixed_s: float, peak: float) -> None:
     """With half of all rows kept, epochs of the usual length are too short for it, and longer ones are not."""
     model = ModelApp(two_queries(0.4, 0.6, (0, 0)), rate=0.3 * CAPACITY, fixed_s=fixed_s)
@@ -134,11 +133,11 @@ def test_a_load_at_the_edge_of_what_the_minima_allow_is_held(tmp_path: Path, fix
         model.rate = tenth / 10 * CAPACITY
         list(play.cycles(1))
     model.rate = peak * CAPACITY
-    list(play.cycles(20))
+    list(play.cycles(40))
     late = [report for report in model.reports if report.ended_at > play.now - 30]
     assert play.tenants["app"].accuracy == pytest.approx({"low": 0.41, "high": 0.61}, abs=0.02)
     waiting = max(report.lag_rows or 0 for report in late)
-    assert waiting < 1.5 * CYCLE_S * model.rate, "at most one and a half cycles of arrivals wait"
+    assert waiting < 2 * CYCLE_S * model.rate, "less than two cycles of arrivals wait"
 
 
 def test_after_the_overload_accuracy_rises_step_by_step_to_all(tmp_path: Path) -> None:

@@ -159,8 +159,10 @@ class Economy:
             return {}
         usual_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s)
         most_s = usual_s * room
-        longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s)
         if decision.below_minimum:
+            # As long as rows have to wait anyway: the longer an epoch, the more of it is for rows.
+            waiting_s = min(_waiting_s(offer), 2 * self.config.cycle_s)
+            longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s, waiting_s)
             most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
         return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
 
@@ -200,6 +202,11 @@ class Economy:
 def _safely(minimum: float, rows: float) -> float:
     """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
     return min(1.0, minimum + CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0)))
+
+
+def _waiting_s(offer: Offer) -> float:
+    """How long it takes the rows that wait now to arrive, at the source where that is longest."""
+    return max((s.lag_rows / s.rate for s in offer.snapshot.sources if s.rate > 0), default=0.0)
 
 
 def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:
