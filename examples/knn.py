@@ -1,7 +1,7 @@
 """Readings of sensors from a Kafka topic, each compared with its K nearest neighbours in a reference set.
 
-    python examples/taxi_data.py 127.0.0.1:9092 --knn --rate 500    # makes the topic, and keeps sensors reading
-    SPRINGTIDE_KAFKA=127.0.0.1:9092 springtide run examples/knn.py
+    python examples/taxi_data.py --knn --rate 500          # a broker, its topic, and sensors that keep reading
+    SPRINGTIDE_KAFKA=127.0.0.1:40123 springtide run examples/knn.py               # with the address that it prints
 
 A reading that is far from all others of its kind is unusual; the sensors with most of them are shown. When more
 readings come than the machine can work on, some are left out, as long as 30 % are looked at. KNN_PRIORITY says how it

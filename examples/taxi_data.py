@@ -1,5 +1,6 @@
 """Keeps taxis driving, or sensors reading: seeded rows into Kafka topics, so many a second, until Ctrl-C.
 
+    python examples/taxi_data.py                                        # with a broker of its own; says where it is
     python examples/taxi_data.py 127.0.0.1:9092 --rate 500 --seconds 60
     python examples/taxi_data.py 127.0.0.1:9092 --knn
 
@@ -14,6 +15,7 @@ from functools import partial
 from springtide import rates
 from springtide.bench import knn, taxi
 from springtide.testing.injector import Injector
+from springtide.testing.kafka import Broker
 from springtide.testing.topics import create, partitions_of
 
 TAXI = {"hailed": partial(taxi.record, seed=1), "booked": partial(taxi.record, seed=2)}
@@ -38,15 +40,18 @@ def inject(servers, topics, rate, seconds, partitions=2):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("servers", help="host:port of a broker")
+    parser.add_argument("servers", nargs="?", help="host:port of a broker; one is started if none is named")
     parser.add_argument("--rate", type=float, default=500.0, help="rows a second, in each topic")
     parser.add_argument("--seconds", type=float, help="how long; until Ctrl-C if not said")
     parser.add_argument("--knn", action="store_true", help="readings of sensors instead of taxi drives")
     asked = parser.parse_args()
-    try:
-        print(inject(asked.servers, KNN if asked.knn else TAXI, asked.rate, asked.seconds))
-    except KeyboardInterrupt:
-        print("stopped")
+    with ExitStack() as stack:
+        servers = asked.servers or stack.enter_context(Broker()).servers
+        print(f"SPRINGTIDE_KAFKA={servers}", flush=True)
+        try:
+            print(inject(servers, KNN if asked.knn else TAXI, asked.rate, asked.seconds))
+        except KeyboardInterrupt:
+            print("stopped")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Taxi drives from two Kafka topics, and two queries that are too dear for every drive in the rush hour.
 
-    python examples/taxi_data.py 127.0.0.1:9092 --rate 500          # makes the topics, and keeps taxis driving
-    SPRINGTIDE_KAFKA=127.0.0.1:9092 springtide run examples/taxi_drives.py
+    python examples/taxi_data.py --rate 500                # a broker, its topics, and taxis that keep driving
+    SPRINGTIDE_KAFKA=127.0.0.1:40123 springtide run examples/taxi_drives.py       # with the address that it prints
 
     hailed ─┐          ┌─ speeds   how fast each taxi gets through the streets
             ├─ drives ─┤

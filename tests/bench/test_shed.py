@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from springtide.bench.overload import Arrivals, Overload, Overloaded
-from springtide.bench.shed import CYCLE_S, accounting_error, accuracies, lag_cycles, latencies, percentile
+from springtide.bench.shed import CYCLE_S, ShedBench, accounting_error, accuracies, lag_cycles, latencies, percentile
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 BEGAN_S = 1000.0
@@ -80,3 +82,17 @@ def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
     assert all(later > earlier for earlier, later in pairwise(by_second[1:12]))
     assert by_second[12:17] == pytest.approx([400] * 5, abs=1)
     assert by_second[21:] == pytest.approx([100] * 3, abs=1)
+
+
+def test_all_figures_are_there_and_a_picture(tmp_path: Path) -> None:
+    ours, peer = track([250, 100, 100], [250, 50, 50]), track([250, 100], [250, 100])
+    peer = replace(peer, name="without", reports=tuple(replace(r, queries=()) for r in peer.reports))
+    course = Overload("with", "", tmp_path, {}, (5.0, 5.0, 5.0, 5.0))
+    findings = ShedBench()._findings({"with": ours, "without": peer}, course)
+    assert findings.figures["accounting_error"] == 0
+    assert findings.figures["accuracy_speeds_worst"] == 0.5
+    assert {f"{what}_{who}" for what in ("lag_cycles", "p99_latency_s") for who in ("with", "without")} <= set(
+        findings.figures
+    )
+    findings.publish(tmp_path, as_json=False, console=Console(quiet=True))
+    assert (tmp_path / "bench-shed.png").stat().st_size > 10_000

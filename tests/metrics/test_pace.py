@@ -33,6 +33,14 @@ def test_no_more_cores_than_there_are_and_no_negative_fixed_part() -> None:
     assert pace([report(0.0, 0.3)] * 3, cores=2) == EpochPace(pytest.approx(0.3), 2.0)
 
 
+def test_epochs_that_were_long_for_a_moment_do_not_make_rows_dear() -> None:
+    """While rows are worked on, at least one core works."""
+    calm = [report(u, 0.7 + u / 2) for u in (0.2, 0.25, 0.3, 0.5, 0.6)]
+    found = pace([*calm, report(1.2, 5.0), report(1.3, 10.0)], cores=2)
+    assert found.cores >= 1
+    assert found.fixed_s > 0.7
+
+
 def test_longer_epochs_leave_more_room() -> None:
     found = EpochPace(0.5, 2.0)
     assert [found.room(s) for s in (0.25, 0.5, 1.0, 2.0)] == [0.0, 0.0, 1.0, 1.5]

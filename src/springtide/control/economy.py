@@ -118,7 +118,10 @@ class Economy:
     def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
         epoch_s = self.config.epoch_s
         machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
-        instances = tuple(i for tenant, offer in offers.items() for i in tenant.instances(offer, epoch_s))
+        several = len(offers) > 1
+        instances = tuple(
+            i for tenant, offer in offers.items() for i in tenant.instances(offer, epoch_s, among_others=several)
+        )
         there = {instance.task for instance in instances}
         tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
         return Model(

@@ -1,7 +1,7 @@
 """One app as the economy sees it: what its steps cost, what is offered to it, and what can be changed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from springtide.dataflow.economy import working_for
 from springtide.dataflow.graph import Graph as Dataflow
@@ -16,7 +16,7 @@ from springtide.migration.errors import Refused
 from springtide.policies.shedding.graph import Query, Task
 from springtide.policies.shedding.model import TaskInstance
 
-LOOK_BACK = 64
+LOOK_BACK = 32
 """Epochs that tell how long one takes."""
 COLD = 3
 """The first epochs of a driver, many times as long as others: for a long time all would seem to take that long."""
@@ -82,14 +82,17 @@ class Tenant:
         }  # fmt: skip
         return Offer(snapshot, found, rates, beside)
 
-    def instances(self, offer: Offer, epoch_s: float) -> Iterator[TaskInstance]:
+    def instances(self, offer: Offer, epoch_s: float, *, among_others: bool = False) -> Iterator[TaskInstance]:
         """Instances with what they took in, and the cores that they need for it.
 
         The busiest instance of a step stands for all, as an epoch waits for it. What an epoch takes beside its rows
-        makes each row dearer.
+        makes each row dearer. So do cores that its instances leave idle, unless there are other apps to use them;
+        that apps wait for one another is in the sum of what all need.
         """
         snapshot = offer.snapshot
-        dearer = _slots_at_work(snapshot) / max(offer.pace.room(max(epoch_s, 2 * offer.pace.fixed_s)), 0.1)
+        slots = _slots_at_work(snapshot)
+        own = replace(offer.pace, cores=max(slots, offer.pace.cores)) if among_others else offer.pace
+        dearer = slots / max(own.room(max(epoch_s, 2 * own.fixed_s)), 0.1)
         alone = snapshot.workers[0].id if len(snapshot.workers) == 1 else WorkerId("")
         known = {worker.id for worker in snapshot.workers}
         for step, found in snapshot.operators.items():

@@ -65,7 +65,9 @@ def pace(
     spread = sum((useful - mean_useful) ** 2 for useful, _ in times)
     along = sum((useful - mean_useful) * (total - mean_total) for useful, total in times)
     slope = (along + DOUBT / cores) / (spread + DOUBT)
-    # More than all cores can't work, and an epoch takes no less than its work.
+    # More than all cores can't work, nor less than one: epochs that were long for a moment's other work must not
+    # make rows seem so dear that none are taken. And an epoch takes no less than its work.
     least = 1 / max(cores, most or 0.0)
-    slope = min(max(slope, least), max(mean_total / mean_useful, least) if mean_useful > 0 else 1 / cores)
+    dearest = min(1.0, mean_total / mean_useful) if mean_useful > 0 else 1 / cores
+    slope = min(max(slope, least), max(dearest, least))
     return EpochPace(max(0.0, mean_total - slope * mean_useful), 1 / slope)
