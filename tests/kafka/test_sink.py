@@ -82,6 +82,8 @@ def test_an_attempt_that_comes_late_is_refused(broker: Broker, topic: str, tmp_p
 
 
 @pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_driver_and_workers_that_fail_at_every_point_of_publishing(
     spark: "SparkSession", site: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from springtide.bench.figures import rounded
+from springtide.bench.qod import Beside
 from springtide.dataflow.rates import Rate, step
 from springtide.engine.kafka.ends import EndOffsets, Ends
 from springtide.metrics.injection import InjectionRate, Sample
@@ -111,6 +113,14 @@ def measure(quick: bool) -> dict[str, Any]:
         finally:
             reader.stop()
     return _findings([found for found in watch.found if found.rate.from_s >= injector.began_s], injector)
+
+
+def known_rates(quick: bool) -> Beside:
+    """The same as rows of a table and figures."""
+    found = measure(quick)
+    names = ("rate_error_mean", "rate_error_p90", "rate_error_worst", "sent_error_mean")
+    rows = [[name.replace("_", " "), f"{100 * found[name]:.2f} %"] for name in names]
+    return Beside({name: rounded(found[name]) for name in names}, rows)
 
 
 def _findings(found: list[Estimated], injector: Injector) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`springtide bench`: experiments with their peers beside them."""
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -122,8 +123,13 @@ def decide(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None
 
 @app.command()
 def qod(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
-    """The time that the quality-of-data controller takes for a cycle, with up to 2 000 tasks."""
-    _publish(QodBench(rounds=8) if quick else QodBench(), out, as_json)
+    """The controller that sheds: the time of a cycle with up to 2 000 tasks, and how well it knows what comes in."""
+    if find_spec("confluent_kafka") is None:
+        raise typer.BadParameter("this benchmark writes to Kafka: pip install 'springtide[kafka]'")
+    from springtide.bench.injection import known_rates  # Here, as Kafka's client is an extra.
+
+    beside = (partial(known_rates, quick),)
+    _publish(QodBench(rounds=8, beside=beside) if quick else QodBench(beside=beside), out, as_json)
 
 
 @app.command()

@@ -62,7 +62,8 @@ class Tenant:
                 leaving.setdefault(step, []).append(self.task(sink.name))
         for step, producers in self.graph.feeders.items():
             keyed = sorted(self.task(p) for p in producers if isinstance(self.graph[p], Keyed))
-            yield Task(self.task(step), tuple(keyed), tuple(leaving.get(step, ())))
+            movable = isinstance(self.graph[step], Keyed)  # Others have no slices, and run where there is room.
+            yield Task(self.task(step), tuple(keyed), tuple(leaving.get(step, ())), movable)
 
     def observe(self, window_s: float, cycle_s: float, epoch_s: float) -> Offer | None:
         """The last cycle; None if there was too little to see, or a migration makes it hard to tell."""
