@@ -68,10 +68,11 @@ def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> N
     play = Play(tmp_path, app=model)
     model.run(30.0)
     model.fixed_s, play.now = 0.3, 35.0
-    found = [wanted["app"] for wanted in play.cycles(8)]
+    found = [wanted["app"] for wanted in play.cycles(5)]
     assert found[-1] == {"low": 1.0, "high": 1.0}
-    limit = model.of("admit")[-1]["rows"]
-    assert limit < 2 * EconomyConfig().epoch_s * CAPACITY, "epochs need not be long because the first ones were"
+    offer = play.tenants["app"].observe(CYCLE_S, CYCLE_S, EconomyConfig().epoch_s)
+    assert offer is not None
+    assert offer.pace.fixed_s == pytest.approx(0.3, abs=0.1)
 
 
 def test_what_a_step_takes_in_every_epoch_is_not_held_against_its_rows(tmp_path: Path) -> None:
@@ -119,8 +120,19 @@ def test_with_the_minima_held_epochs_are_short(tmp_path: Path) -> None:
     play, model = overloaded(tmp_path)
     model.rate = 1.5 * CAPACITY
     list(play.cycles(10))
-    assert max(report.phases.total_s for report in model.reports) <= EconomyConfig().epoch_s
-    assert max(report.lag_rows or 0 for report in model.reports) < 2 * EconomyConfig().epoch_s * model.rate
+    config = EconomyConfig()
+    assert max(report.phases.total_s for report in model.reports) <= config.longest_s, "even when the load jumps"
+    late = [report for report in model.reports if report.ended_at > play.now - 25]
+    assert max(report.phases.total_s for report in late) <= config.epoch_s
+    assert max(report.lag_rows or 0 for report in late) < 2 * config.epoch_s * model.rate
+
+
+def test_the_limit_of_an_idle_app_leaves_room_for_a_load_that_jumps(tmp_path: Path) -> None:
+    """What a row costs is not well known then; a limit that is too low makes a backlog, and that looks like load."""
+    model = ModelApp(two_queries(), rate=30.0, cost_s=0.0006, beside_s=0.1, fixed_s=0.5)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(5))
+    assert model.of("admit")[-1]["rows"] > 400
 
 
 @pytest.mark.parametrize(("fixed_s", "peak"), [(0.6, 1.4), (1.5, 1.3), (1.5, 1.45)])

@@ -33,9 +33,9 @@ class EconomyConfig:
     cycle_s: float = 5.0
     """From one look to the next."""
     epoch_s: float = 1.5
-    """How long an epoch may take."""
+    """How long an epoch is to take: what does not fit is shed."""
     longest_s: float = 4.0
-    """How long it may take if not even the minimum accuracies fit: what an epoch takes beside its rows weighs less."""
+    """How long it may take when a load jumps or not even the minimum accuracies fit, by the read limits."""
     utilisation: float = 0.85
     """The share of the cores that is planned for."""
     rise: float = 0.2
@@ -158,12 +158,11 @@ class Economy:
         if room is None:
             return {}
         usual_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s)
-        most_s = usual_s * room
+        longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s)
         if decision.below_minimum:
             # As long as rows have to wait anyway: the longer an epoch, the more of it is for rows.
-            waiting_s = min(_waiting_s(offer), 2 * self.config.cycle_s)
-            longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s, waiting_s)
-            most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
+            longest_s = max(longest_s, min(_waiting_s(offer), 2 * self.config.cycle_s))
+        most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
         return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
 
     def _enact(
