@@ -54,6 +54,7 @@ def test_damaged_blocks(site: Site) -> None:
     site.check(4)
 
 
+@pytest.mark.slow
 def test_torn_manifests(site: Site) -> None:
     """Fault 18: back to the epoch before, and Spark repeats the torn one from the same offsets."""
     site.run(2, instances=3)

@@ -60,10 +60,10 @@ class Played:
     apps: tuple[Seen, ...]
 
 
-def taxi_drives(scenario: Scenario) -> App:
+def taxi_drives(scenario: Scenario, start_s: float) -> App:
     """Two sources, a union, two queries: `speeds` may lose 60 % of its rows, `zones` 40 %."""
     app = App("taxi", slices=32)
-    load = partial(sources.generator, _profile(scenario, scenario.drives, share=0.5), keys=200)
+    load = partial(sources.generator, _profile(scenario, scenario.drives, share=0.5), keys=200, start_s=start_s)
     drives = app.source("hailed", load(seed=1)).union("drives", app.source("booked", load(seed=2)))
     for query, minimum in (("speeds", 0.4), ("zones", 0.6)):
         step = drives.key_by("key").reduce_batches(
@@ -73,10 +73,11 @@ def taxi_drives(scenario: Scenario) -> App:
     return app
 
 
-def nearest_neighbours(scenario: Scenario) -> App:
+def nearest_neighbours(scenario: Scenario, start_s: float) -> App:
     """One query, which may lose 70 % of its rows."""
     app = App("knn", slices=32)
-    readings = app.source("readings", sources.generator(_profile(scenario, scenario.readings), keys=200, seed=3))
+    load = sources.generator(_profile(scenario, scenario.readings), keys=200, seed=3, start_s=start_s)
+    readings = app.source("readings", load)
     step = readings.key_by("key").reduce_batches(
         "neighbours", SlowCount(scenario.row_s), state={"n": int}, output={"key": int, "n": int}
     )
@@ -88,10 +89,11 @@ def play(scenario: Scenario, directory: Path, config: EconomyConfig) -> Played:
     """Run a scenario in this process. Taxi Drives starts on the first worker alone, the other one on the second."""
     spark = cluster_session(WORKERS)
     SHARED.config = config
-    watches = [_Watch(taxi_drives(scenario), directory)]
+    start = time.time()
+    watches = [_Watch(taxi_drives(scenario, start), directory)]
     if scenario.readings:
-        watches.append(_Watch(nearest_neighbours(scenario), directory))
-    began = time.time() + scenario.lead_s
+        watches.append(_Watch(nearest_neighbours(scenario, start), directory))
+    began = start + scenario.lead_s
     try:
         for watch in watches:
             watch.start(spark)
