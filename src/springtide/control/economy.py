@@ -33,7 +33,7 @@ class EconomyConfig:
     cycle_s: float = 5.0
     """From one look to the next."""
     epoch_s: float = 1.5
-    """How long an epoch is to take: what does not fit is shed."""
+    """How long an epoch is to take: what does not fit is shed. Longer if much of it is not for rows."""
     longest_s: float = 4.0
     """How long it may take when a load jumps or not even the minimum accuracies fit, by the read limits."""
     utilisation: float = 0.85
@@ -99,7 +99,7 @@ class Economy:
         with self._turn:
             tenants = [tenant for tenant, _ in self._tenants.values()]
             config = self.config
-            seen = {t: t.observe(config.cycle_s, config.cycle_s, config.epoch_s) for t in tenants}
+            seen = {t: t.observe(config.cycle_s, config.epoch_s, config.longest_s) for t in tenants}
             offers = {tenant: offer for tenant, offer in seen.items() if offer is not None}
             if not offers:
                 return None
@@ -116,11 +116,10 @@ class Economy:
             return decision
 
     def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
-        epoch_s = self.config.epoch_s
         machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
         several = len(offers) > 1
         instances = tuple(
-            i for tenant, offer in offers.items() for i in tenant.instances(offer, epoch_s, among_others=several)
+            i for tenant, offer in offers.items() for i in tenant.instances(offer, among_others=several)
         )
         there = {instance.task for instance in instances}
         tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
@@ -157,12 +156,11 @@ class Economy:
         """By source: the rows that can be worked on in one epoch; nothing if that is not known."""
         if room is None:
             return {}
-        usual_s = max(self.config.epoch_s, 2 * offer.pace.fixed_s)
         longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s)
         if decision.below_minimum:
             # As long as rows have to wait anyway: the longer an epoch, the more of it is for rows.
             longest_s = max(longest_s, min(_waiting_s(offer), 2 * self.config.cycle_s))
-        most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(usual_s)
+        most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(offer.epoch_s)
         return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
 
     def _enact(

@@ -32,6 +32,8 @@ class Offer:
     """By source: rows a second to be dealt with, those that wait too."""
     beside_s: Mapping[str, float]
     """By step: the useful time that it takes in every epoch, whatever its rows."""
+    epoch_s: float
+    """How long its epochs are to take."""
 
 
 class Tenant:
@@ -65,24 +67,25 @@ class Tenant:
             movable = isinstance(self.graph[step], Keyed)  # Others have no slices, and run where there is room.
             yield Task(self.task(step), tuple(keyed), tuple(leaving.get(step, ())), movable)
 
-    def observe(self, window_s: float, cycle_s: float, epoch_s: float) -> Offer | None:
+    def observe(self, cycle_s: float, epoch_s: float, longest_s: float) -> Offer | None:
         """The last cycle; None if there was too little to see, or a migration makes it hard to tell."""
         reports = self._running.reports[COLD:][-LOOK_BACK:]
         plan = self._running.plan
         workers = tuple(Measured(w.id, w.slots, host=w.host) for w in plan.workers)
-        snapshot = observe(reports, Shape(_edges(self.graph), workers), window_s)
+        snapshot = observe(reports, Shape(_edges(self.graph), workers), cycle_s)
         if snapshot is None:
             return None
         real = [r for r in reports if not r.replayed]
         beside = {step: beside_rows_s(real, step) for step in self.graph.feeders}
         found = pace(real, _slots_at_work(snapshot), sum(beside.values()), self._running.cores)
-        usual_s = epoch_s + snapshot.epoch_s
+        length_s = found.length_s(epoch_s, longest_s)
+        usual_s = length_s + snapshot.epoch_s
         rates = {
             s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
         }  # fmt: skip
-        return Offer(snapshot, found, rates, beside)
+        return Offer(snapshot, found, rates, beside, length_s)
 
-    def instances(self, offer: Offer, epoch_s: float, *, among_others: bool = False) -> Iterator[TaskInstance]:
+    def instances(self, offer: Offer, *, among_others: bool = False) -> Iterator[TaskInstance]:
         """Instances with what they took in, and the cores that they need for it.
 
         The busiest instance of a step stands for all, as an epoch waits for it. What an epoch takes beside its rows
@@ -92,7 +95,7 @@ class Tenant:
         snapshot = offer.snapshot
         slots = _slots_at_work(snapshot)
         own = replace(offer.pace, cores=max(slots, offer.pace.cores)) if among_others else offer.pace
-        dearer = slots / max(own.room(max(epoch_s, 2 * own.fixed_s)), 0.1)
+        dearer = slots / max(own.room(offer.epoch_s), 0.1)
         alone = snapshot.workers[0].id if len(snapshot.workers) == 1 else WorkerId("")
         known = {worker.id for worker in snapshot.workers}
         for step, found in snapshot.operators.items():

@@ -92,6 +92,8 @@ EPOCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
+    # Rows are kept for one epoch only: compressing them costs more than it saves.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 """For the private session in which Spark runs our epochs; the user's own keeps its settings."""
 

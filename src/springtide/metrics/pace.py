@@ -11,6 +11,9 @@ DOUBT = 0.25
 ALIKE = 0.05
 """How much the expectation that all useful time is for rows weighs: as much as epochs whose rows vary by a fifth."""
 
+BESIDE = 0.2
+"""The share of an epoch that may be for other things than its rows."""
+
 
 @dataclass(frozen=True)
 class EpochPace:
@@ -20,6 +23,10 @@ class EpochPace:
     """Planning, committing, starting tasks."""
     cores: float
     """How many cores work at once, on average, while there are rows to work on."""
+
+    def length_s(self, least_s: float, most_s: float) -> float:
+        """How long epochs should take so that most of one is for its rows; no longer than `most_s` if that can be."""
+        return min(max(least_s, self.fixed_s / BESIDE), max(most_s, 2 * self.fixed_s))
 
     def room(self, epoch_s: float) -> float:
         """The cores that are of use if epochs take so long, one after the other."""
