@@ -121,13 +121,14 @@ class PrioritiesBench:
 
 def _findings(found: Mapping[str, Played]) -> Findings:
     rows = []
-    figures: dict[str, float | int | str] = {"below_minimum": 0, "inversions": 0, "moves": 0, "accounting_error": 0}
+    totals = dict.fromkeys(("below_minimum", "inversions", "moves", "accounting_error"), 0)
+    worst_s: dict[str, float | int | str] = {}
     for name, played in found.items():
         seen = cycles(played)
         below, inverted, moved = below_minimum(seen), inversions(seen), list(moves(played))
         error = sum(abs(c.offered - c.processed - c.shed - c.dead_letters) for c in seen)
-        for figure, value in zip(figures, (len(below), len(inverted), len(moved), error), strict=True):
-            figures[figure] = int(figures[figure]) + value
+        for figure, value in zip(totals, (len(below), len(inverted), len(moved), error), strict=True):
+            totals[figure] += value
         worst = max((r.latency_s or 0.0 for app in played.apps for r in app.reports), default=0.0)
         for query in dict.fromkeys(c.query for c in seen):
             of = [c for c in seen if c.query == query]
@@ -138,9 +139,9 @@ def _findings(found: Mapping[str, Played]) -> Findings:
                     str(sum(c in below for c in of)), str(sum(c is high for c in of for high, _ in inverted)),
                 ]
             )  # fmt: skip
-        figures[f"worst_latency_s_{name.split()[0]}"] = rounded(worst)
+        worst_s[f"worst_latency_s_{name.split()[0]}"] = rounded(worst)
     headers = ["scenario", "query", "priority", "minimum", "least", "overall", "cycles below", "inversions"]
-    return Findings("priorities", headers, rows, figures, lambda axes: _draw(axes, found))
+    return Findings("priorities", headers, rows, {**totals, **worst_s}, lambda axes: _draw(axes, found))
 
 
 def _draw(axes: Any, found: Mapping[str, Played]) -> None:
