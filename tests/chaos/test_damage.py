@@ -12,6 +12,7 @@ from springtide.dataflow.errors import StepFailed
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
+@pytest.mark.slow
 def test_damaged_blocks(site: Site) -> None:
     """Workers trust what they have verified once, so each damaged directory is one that they have not seen."""
     site.run(2)

@@ -27,6 +27,7 @@ def base(site: Site | Cluster) -> int:
     return -1 if found is None else found.epoch
 
 
+@pytest.mark.slow
 def test_a_driver_that_lost_its_workers_repeats_what_was_not_durable(site: Site) -> None:
     site.crash(EPOCHS, "publish.before=oserror@7", durable_every=EVERY)
     durable, last = base(site), head(site.checkpoint)

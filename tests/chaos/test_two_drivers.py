@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 EPOCHS = 2
 
 
+@pytest.mark.slow
 def test_a_second_driver_is_refused_before_it_writes(spark: "SparkSession", tmp_path: Path) -> None:
     app = build(tmp_path, EPOCHS)
     options = {"checkpoint": str(tmp_path / "checkpoint"), "local": str(tmp_path / "local")}

@@ -18,6 +18,7 @@ COMMAND = [sys.executable, "-c", "from springtide.cli.main import main; main()"]
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_the_demo_ends_by_itself_and_proves_its_count(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()

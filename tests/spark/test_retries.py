@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 EPOCHS = 3
 
 
+@pytest.mark.slow
 def test_a_retried_task_counts_once(spark: "SparkSession", tmp_path: Path) -> None:
     """Faults 7 and 8. The first attempt dies once its block is written, and the second one's is taken."""
     ended = drive(tmp_path, "block.written=once", epochs=EPOCHS, master="local[2,4]")
