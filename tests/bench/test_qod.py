@@ -22,7 +22,10 @@ def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:
 
 @pytest.mark.parametrize(("room", "sheds", "below"), [(1.5, False, False), (0.7, True, False), (0.4, True, True)])
 def test_the_situations_are_calm_overloaded_and_too_small(room: float, sheds: bool, below: bool) -> None:
-    decision = cycle(records(400, 2, room, seed=7))
+    given = records(400, 2, room, seed=7)
+    graph, decision = cycle(given)
+    again, same = cycle(given, graph)
+    assert (again is graph, same.accuracy) == (True, decision.accuracy)
     assert len(decision.task_accuracy) == 400
     assert bool(decision.shed) == sheds
     assert bool(decision.below_minimum) == below

@@ -53,6 +53,7 @@ class Memory:
 
     full_cpu: Mapping[str, float] = field(default_factory=dict)
     warming: tuple[WarmUp, ...] = ()
+    graph: Graph | None = None
 
 
 class Economy:
@@ -123,8 +124,10 @@ class Economy:
         )
         there = {instance.task for instance in instances}
         tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
+        queries = tuple(query for tenant in offers for query in tenant.queries())
+        self._memory.graph = Graph.since(self._memory.graph, tasks, queries)
         return Model(
-            Graph(tasks, tuple(query for tenant in offers for query in tenant.queries())),
+            self._memory.graph,
             tuple(Machine(worker, cores) for worker, cores in machines.items()),
             instances,
             dict(rate for tenant, offer in offers.items() for rate in tenant.out_rates(offer)),

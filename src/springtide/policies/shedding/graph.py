@@ -56,6 +56,12 @@ class Graph:
     tasks: tuple[Task, ...]
     queries: tuple[Query, ...]
 
+    @classmethod
+    def since(cls, before: "Graph | None", tasks: tuple[Task, ...], queries: tuple[Query, ...]) -> "Graph":
+        """The graph of a cycle; that of the cycle before if nothing was linked anew, with all that was worked out."""
+        same = before is not None and before.tasks == tasks and before.queries == queries
+        return before if before is not None and same else cls(tasks, queries)
+
     def __post_init__(self) -> None:
         for name, priority, minimum in self.queries:
             if type(priority) is not int:
