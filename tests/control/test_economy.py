@@ -1,5 +1,6 @@
 """The economy on apps without Spark: who gives way, by how much, and when it ends."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -109,7 +110,7 @@ def test_where_the_minima_do_not_fit_rows_wait_and_the_read_limits_follow_the_tr
     play, model = overloaded(tmp_path)
     model.rate = 6 * CAPACITY
     found = [wanted["app"] for wanted in play.cycles(10)]
-    assert found[-1] == {"low": pytest.approx(0.206, abs=0.006), "high": pytest.approx(0.508, abs=0.008)}
+    assert found[-1] == {"low": pytest.approx(0.21, abs=0.01), "high": pytest.approx(0.515, abs=0.015)}
     # A row costs 0.7 ms now, on two cores; epochs may take two cycles, as rows wait anyway.
     limits = [rows["rows"] for rows in model.of("admit")[-4:]]
     assert all(CYCLE_S < limit * 0.0007 / CORES < 2 * CYCLE_S for limit in limits)
@@ -271,13 +272,6 @@ def test_a_bad_setting_is_named(name: str) -> None:
         EconomyConfig(**{name: 0.0})
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_on_the_way_up_no_query_overtakes_one_of_higher_priority(tmp_path: Path) -> None:
     graph = two_queries(low=0.5, high=0.1)
     model = ModelApp(graph, rate=0.3 * CAPACITY)
@@ -289,3 +283,24 @@ def test_on_the_way_up_no_query_overtakes_one_of_higher_priority(tmp_path: Path)
     found = [wanted["app"] for wanted in play.cycles(12)]
     assert all(wanted["low"] <= max(0.56, wanted["high"]) for wanted in found)
     assert found[-1] == {"low": 1.0, "high": 1.0}
+
+
+def test_a_query_near_its_minimum_does_not_stay_below_what_chance_asks_for(tmp_path: Path) -> None:
+    model = ModelApp(two_queries(0.4, 0.6, (0, 0)), rate=0.3 * CAPACITY)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(4))
+    # The fewer rows, the more room chance needs; and the change is too small to be worth it otherwise.
+    for share in (6.0, 5.0, 4.0, 3.5, 3.0):
+        model.rate = share * CAPACITY
+        wanted = [*play.cycles(3)][-1]["app"]
+        rows = sum(report.rows_in for report in model.reports if report.ended_at > play.now - CYCLE_S)
+        # Which epochs make up a cycle is not the same for both: a tenth more or less.
+        assert wanted["low"] >= 0.4 + 0.9 * 3 * math.sqrt(0.24 / rows)
+        assert wanted["high"] >= 0.6 + 0.9 * 3 * math.sqrt(0.24 / rows)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -89,6 +89,13 @@ def test_a_source_that_can_not_tell() -> None:
     assert found.sources == (Source("lines", 50.0, 0.0, 1.5, 50.0, 50.0),)
 
 
+def test_a_source_that_knows_how_fast_rows_come_in_is_believed() -> None:
+    epochs = [epoch(n, lag=50 * n) for n in range(5)]
+    last = replace(epochs[-1], sources=(replace(epochs[-1].sources[0], injected_rows_per_s=81.5),))
+    (source,) = snapshot(*epochs[:-1], last).sources
+    assert (source.rate, source.taken) == (81.5, 50.0)
+
+
 def test_rates_are_those_of_late() -> None:
     """Four epochs of 50 rows/s, then two of 150."""
     epochs = [epoch(n, taken=100 if n < 5 else 300) for n in range(7)]

@@ -15,7 +15,7 @@ CYCLE_S = EconomyConfig().cycle_s
 CHANCE = 0.02
 """Accuracies that differ by less are equal: which rows are shed is by chance."""
 EQUAL = Scenario(
-    "equal priorities", 170.0, drives=((0, 400), (20, 1100), (60, 400), (85, 1900), (150, 500)),
+    "equal priorities", 170.0, drives=((0, 400), (20, 1100), (60, 400), (85, 1300), (150, 500)),
 )  # fmt: skip
 RANKED = Scenario(
     "ranked queries", 170.0,

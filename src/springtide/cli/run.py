@@ -123,13 +123,14 @@ def run(
     with open_view(names, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, *graphs):
         view.doing("starting Spark")
         started: list[Running] = []
+        spark_settings = for_all(graphs, settings(conf or []))
         with without_jvm_warnings(), stopped_on_failure(started):
             for one, place in zip(loaded, places, strict=True):
                 running = one.start(
                     checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
                     workers=workers, replicas=replicas, zones=_zones(zones),
                     local=None if local is None else _place(local, one.name, len(loaded)),
-                    durable_every=durable_every, settings=for_all(graphs, settings(conf or [])), log_level=log_level,
+                    durable_every=durable_every, settings=spark_settings, log_level=log_level,
                     on_epoch=view.epoch,
                 )  # fmt: skip
                 started.append(running)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from springtide.dataflow.graph import Graph, Keyed, Source
+from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.running import Running
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.report import EpochReport
@@ -66,11 +66,4 @@ def pause(reports: Sequence[EpochReport], migration: Migration) -> float:
 
 def edges(graph: Graph) -> tuple[tuple[str, str], ...]:
     """From each source or keyed step to the keyed steps that its rows reach without another one between."""
-    return tuple((up, node.name) for node in graph.of(Keyed) for up in sorted(_feeders(graph, node.name)))
-
-
-def _feeders(graph: Graph, name: str) -> set[str]:
-    found: set[str] = set()
-    for parent in graph[name].parents:
-        found |= {parent} if isinstance(graph[parent], Source | Keyed) else _feeders(graph, parent)
-    return found
+    return tuple((up, node.name) for node in graph.of(Keyed) for up in sorted(graph.feeders[node.name]))

@@ -22,6 +22,8 @@ FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
 CHANCE = 3.0
 """Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
+MARGIN = 0.05
+"""The most for that: with few rows chance has too much of a say, and overload has to be met all the same."""
 SAME = 0.01
 """Accuracies that differ by less are not worth a change."""
 
@@ -147,10 +149,12 @@ class Economy:
         for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
             name = tenant.step(query.name) or query.name
             now, goal = tenant.accuracy[name], decision.accuracy[query.name]
-            least = _safely(query.minimum_accuracy, sum(offers[tenant].rates.values()) * self.config.cycle_s)
+            taken = sum(min(source.rate, source.taken) for source in offers[tenant].snapshot.sources)
+            least = _safely(query.minimum_accuracy, taken * self.config.cycle_s)
             most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
             asked = max(least, min(goal, now + self.config.rise, most))
-            wanted[tenant][name] = asked = now if abs(asked - now) < SAME and asked < 1 else asked
+            asked = now if abs(asked - now) < SAME and least <= now and asked < 1 else asked
+            wanted[tenant][name] = asked
             if asked < goal:
                 ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
         return wanted
@@ -201,7 +205,8 @@ class Economy:
 
 def _safely(minimum: float, rows: float) -> float:
     """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
-    return min(1.0, minimum + CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0)))
+    chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
+    return min(1.0, minimum + min(chance, MARGIN))
 
 
 def _waiting_s(offer: Offer) -> float:

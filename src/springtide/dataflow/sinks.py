@@ -15,14 +15,14 @@ from rich.table import Table
 from springtide import faults
 from springtide.blocks.store import open_store
 from springtide.dataflow.kafka_sink import KafkaSink, kafka
-from springtide.dataflow.postgres import postgres as postgres
+from springtide.dataflow.postgres import postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
     "Console", "EpochOutput", "ForeachEpoch", "KafkaSink", "Memory", "Noop", "Parquet", "SinkSpec", "console",
-    "foreach_epoch", "kafka", "memory", "noop", "parquet",
+    "foreach_epoch", "kafka", "memory", "noop", "parquet", "postgres",
 ]  # fmt: skip
 
 

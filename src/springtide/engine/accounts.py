@@ -21,7 +21,7 @@ def _account(
     graph: Graph, sink: Sink, rates: Shedding, tallies: Mapping[str, Tally], share: float
 ) -> QueryReport:
     """A row that only some of a query's branches get is not processed: the branch with the fewest counts."""
-    offered = processed = dead = 0
+    offered = processed = shed = dead = 0
     least = 1.0
     for source, consumers in entries(graph, sink).items():
         kept = min(rates.share(source, consumer) for consumer in consumers)
@@ -29,19 +29,16 @@ def _account(
         offered += tallies[source].offered
         dead += tallies[source].dead_letters
         processed += tallies[source].kept[kept]
+        shed += tallies[source].shed[kept]
     good = offered - dead
     between = share / least if least else 1.0
     return QueryReport(
-        sink.name, offered, processed, good - processed, dead, (processed / good if good else 1.0) * between,
+        sink.name, offered, processed, shed, dead, (processed / good if good else 1.0) * between,
         sink.restrictions.priority, sink.restrictions.minimum_accuracy,
     )  # fmt: skip
 
 
 def shed_for(graph: Graph, step: str, rates: Shedding, tallies: Mapping[str, Tally]) -> int:
     """The rows that a step was spared."""
-    lost = 0
-    for producer in graph.feeders.get(step, ()):
-        if producer in tallies:
-            tally = tallies[producer]
-            lost += tally.offered - tally.dead_letters - tally.kept[rates.share(producer, step)]
-    return lost
+    counted = [producer for producer in graph.feeders.get(step, ()) if producer in tallies]
+    return sum(tallies[producer].shed[rates.share(producer, step)] for producer in counted)

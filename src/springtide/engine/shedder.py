@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import DataType, MapType, StructType, VariantType
 
 from springtide.dataflow.graph import Node, Source
@@ -40,7 +40,7 @@ class Producer:
         if share >= 1:
             return "true"
         if share not in self.cuts:
-            return f"{LOT} < {threshold(share)}L"
+            return f"({LOT} < {threshold(share)}L)"
         at = self.cuts[share]
         return f"({WORTH} > {at.worth}L OR ({WORTH} = {at.worth}L AND {LOT} < {threshold(at.share)}L))"
 
@@ -83,8 +83,10 @@ class Tally:
 
     offered: int
     dead_letters: int
-    kept: dict[float, int]
+    kept: Mapping[float, int]
     """By share: the rows that a consumer with it gets."""
+    shed: Mapping[float, int]
+    """By share: the rows that it does not get. Counted as well: an account that is worked out always agrees."""
 
 
 def tally(producers: Mapping[str, Producer], shares: Mapping[str, Sequence[float]]) -> dict[str, Tally]:
@@ -95,13 +97,17 @@ def tally(producers: Mapping[str, Producer], shares: Mapping[str, Sequence[float
     counts = None
     for number, (name, each) in enumerate(sorted(producers.items())):
         kept = ", ".join(f"count_if({each.sound} AND {each.kept(share)})" for share in shares[name])
+        shed = ", ".join(f"count_if({each.sound} AND NOT {each.kept(share)})" for share in shares[name])
         one = each.rows.selectExpr(
-            f"{number} AS n", "count(1) AS offered", f"count_if(NOT ({each.sound})) AS dead", f"array({kept}) AS kept"
-        )
+            f"{number} AS n", "count(1) AS offered", f"count_if(NOT ({each.sound})) AS dead", f"array({kept}) AS kept",
+            f"array({shed}) AS shed",
+        )  # fmt: skip
         counts = one if counts is None else counts.union(one)
     assert counts is not None, "there is a producer"
     found = {row.n: row for row in counts.collect()}
-    return {
-        name: Tally(found[n].offered, found[n].dead, dict(zip(shares[name], found[n].kept, strict=True)))
-        for n, name in enumerate(sorted(producers))
-    }
+    return {name: _tally(found[n], shares[name]) for n, name in enumerate(sorted(producers))}
+
+
+def _tally(counts: Row, shares: Sequence[float]) -> Tally:
+    by_share = (dict(zip(shares, found, strict=True)) for found in (counts.kept, counts.shed))
+    return Tally(counts.offered, counts.dead, *by_share)

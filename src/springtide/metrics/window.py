@@ -88,14 +88,17 @@ def _taken(during: Sequence[EpochReport]) -> dict[str, float]:
 
 
 def _sources(found: Sequence[EpochReport], seconds: float) -> tuple[Source, ...]:
-    """Rates of late: what fell due a moment ago tells more than what did at the window's beginning."""
+    """Rates of late: what fell due a moment ago tells more than what did at the window's beginning.
+
+    A source that tells itself how fast rows come in has looked more often than once an epoch.
+    """
     at = _last_third(found, len(found) - 1)
     now, earlier = _due(found[at:]), _due(found[_last_third(found, at) : at + 1])
     taken = _taken(found[1:])
     return tuple(
         Source(
             s.name,
-            now[s.name],
+            now[s.name] if s.injected_rows_per_s is None else s.injected_rows_per_s,
             float(s.lag_rows or 0),
             s.latency_s or 0.0,
             earlier.get(s.name),
