@@ -14,7 +14,7 @@ from typing import Any
 
 from springtide.bench.figures import Figure, Findings, rounded
 from springtide.policies.shedding.controller import decide
-from springtide.policies.shedding.graph import Graph, Query, Task
+from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import Machine, Model, TaskInstance
 from springtide.policies.shedding.verdict import QodDecision
 
@@ -123,8 +123,7 @@ class Times:
 
 def cycle(given: Records, before: Graph | None = None) -> tuple[Graph, QodDecision]:
     """One cycle, from the records to the decision, after one with the graph `before`: what is timed."""
-    tasks, queries = tuple(map(Task._make, given.tasks)), tuple(map(Query._make, given.queries))
-    graph = Graph.since(before, tasks, queries)
+    graph = Graph.since(before, given.tasks, given.queries)
     model = Model(
         graph,
         tuple([Machine(*machine) for machine in given.machines]),

@@ -10,6 +10,7 @@ names both.
 """
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
@@ -84,5 +85,5 @@ def _decision(model: Model, rise: Rise, limits: Limits, moves: list[Move], curre
         current=dict(zip(names, current.tolist(), strict=True)),
         full_cpu={name: cost for name, cost in zip(names, rise.costs.tolist(), strict=True) if cost != UNKNOWN},
         below_minimum=below(graph, rise.levels),
-        shed=sheds(model, rise, limits),
+        explain=partial(sheds, model, rise, limits),
     )

@@ -4,12 +4,13 @@ A query's priority and its minimum accuracy hold for every task that feeds it; a
 highest of each (equations 1 and 2 of Stream Economics).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from springtide.policies.shedding.arrays import Floats, Ints, floats, ints
 from springtide.policies.shedding.pairs import Pairs, pairs_of
@@ -49,6 +50,9 @@ class Task(NamedTuple):
     """Whether its instances can go to another worker."""
 
 
+TaskFields = Task | tuple[str, tuple[str, ...], tuple[str, ...], bool]
+QueryFields = Query | tuple[str, int, float]
+
 @dataclass(frozen=True)
 class Graph:
     """Tasks and queries by number: what follows from how they are linked is worked out once."""
@@ -57,10 +61,12 @@ class Graph:
     queries: tuple[Query, ...]
 
     @classmethod
-    def since(cls, before: "Graph | None", tasks: tuple[Task, ...], queries: tuple[Query, ...]) -> "Graph":
+    def since(cls, before: "Graph | None", tasks: Iterable[TaskFields], queries: Iterable[QueryFields]) -> "Graph":
         """The graph of a cycle; that of the cycle before if nothing was linked anew, with all that was worked out."""
-        same = before is not None and before.tasks == tasks and before.queries == queries
-        return before if before is not None and same else cls(tasks, queries)
+        tasks, queries = tuple(tasks), tuple(queries)
+        if before is not None and before.tasks == tasks and before.queries == queries:
+            return before
+        return cls(tuple(map(Task._make, tasks)), tuple(map(Query._make, queries)))
 
     def __post_init__(self) -> None:
         for name, priority, minimum in self.queries:
@@ -162,6 +168,11 @@ class Graph:
         """By task: the highest priority of the queries that it feeds (equation 1)."""
         of = ints([query[1] for query in self.queries])
         return np.maximum.reduceat(of[self.pairs.query], self.pairs.start)
+
+    @cached_property
+    def movable(self) -> npt.NDArray[np.bool_]:
+        """By task: whether its instances can go to another worker."""
+        return np.array([task[3] for task in self.tasks])
 
     @cached_property
     def query_minima(self) -> Floats:

@@ -64,7 +64,9 @@ def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collecti
 
 def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: Random) -> list[Move]:
     model, needed, source = held.model, -float(held.room[machine]), held.model.machines[machine].id
-    widest = float(np.delete(held.room, machine).max(initial=0.0))
+    elsewhere = held.room.copy()
+    elsewhere[machine] = 0.0
+    widest = float(elsewhere.max())
     if widest <= CLOSE:
         return []
     moves = []
@@ -85,10 +87,11 @@ def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: 
 
 def _candidates(machine: int, held: Minima, warming: Collection[InstanceKey], widest: float) -> Iterator[Candidate]:
     """The instances on a machine that can move and for which another one has room."""
-    model = held.model
-    cpu = held.cpu[model.task]
-    here = np.flatnonzero((held.place == machine) & (cpu > 0) & (cpu <= widest + CLOSE))
-    for number in here.tolist():
-        task = int(model.task[number])
-        if model.graph.tasks[task].movable and model.keys[number] not in warming:
-            yield Candidate(model.keys[number], int(model.graph.priorities[task]), float(cpu[number]), number)
+    model, graph = held.model, held.model.graph
+    here = np.flatnonzero(held.place == machine)
+    tasks = model.task[here]
+    cpu, priority = held.cpu[tasks], graph.priorities[tasks]
+    fits = (cpu > 0) & (cpu <= widest + CLOSE) & graph.movable[tasks]
+    for number, cores, rank in zip(here[fits].tolist(), cpu[fits].tolist(), priority[fits].tolist(), strict=True):
+        if model.keys[number] not in warming:
+            yield Candidate(model.keys[number], rank, cores, number)

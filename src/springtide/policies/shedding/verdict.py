@@ -1,7 +1,7 @@
 """What the controller decides."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -70,8 +70,13 @@ class QodDecision:
     """By task: the cores that an instance takes at full accuracy, where that is known; for the next cycle's model."""
     below_minimum: tuple[str, ...]
     """Queries whose minimum accuracy cannot be held, on whatever worker; more of them are needed, or more instances."""
-    shed: tuple[Shed, ...]
-    """The queries that shed."""
+    explain: Callable[[], tuple[Shed, ...]] = field(repr=False, compare=False)
+    """The queries that shed, worked out when somebody asks."""
+
+    @cached_property
+    def shed(self) -> tuple[Shed, ...]:
+        """The queries that shed, and why."""
+        return self.explain()
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
