@@ -1,77 +1,22 @@
 """Every operator over several epochs, against plain Python."""
 
-import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from operators_kit import DDL, EPOCH_ROWS, EPOCHS, SCHEMA, RunApp, grouped, made, rows_of, so_far
 from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
 
 from springtide import App, Groups, Reduced, agg, sinks, sources
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.rates import constant
-from springtide.metrics.report import EpochReport
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-RunApp = Callable[..., list[EpochReport]]
-
-SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("k", pa.string()),
-        ("n", pa.int64()),
-        ("v", pa.float64()),
-        ("at", pa.timestamp("us", "UTC")),
-    ]
-)
-DDL = "id BIGINT, k STRING, n BIGINT, v DOUBLE, at TIMESTAMP"
-NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
-EPOCHS = 4
-EPOCH_ROWS = 120
-
-
-def made(seed: int) -> list[list[Row]]:
-    """Rows by epoch, with nulls everywhere and event times out of order."""
-    random_ = random.Random(seed)
-
-    def row(epoch: int, number: int) -> Row:
-        second = epoch * 20 + random_.uniform(-15, 20)
-        return {
-            "id": epoch * EPOCH_ROWS + number,
-            "k": random_.choice([None, "", *"abcdefgh"]),
-            "n": random_.choice([None, *range(-3, 12)]),
-            "v": random_.choice([None, *(x / 4 for x in range(-8, 40))]),
-            "at": None if random_.random() < 0.02 else NOON + timedelta(seconds=round(second, 3)),
-        }
-
-    return [[row(epoch, number) for number in range(EPOCH_ROWS)] for epoch in range(EPOCHS)]
-
-
-def grouped(rows: list[Row], column: str = "k") -> dict[Any, list[Row]]:
-    groups: dict[Any, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row[column]].append(row)
-    return groups
-
-
-def so_far(epochs: list[list[Row]], of: Callable[[Any, list[Row]], Row]) -> dict[int, Bag]:
-    """By epoch: a row for each key that came, made from all its rows up to then."""
-    seen: list[Row] = []
-    result = {}
-    for epoch, rows in enumerate(epochs):
-        seen = seen + rows
-        keys = {row["k"] for row in rows}
-        result[epoch] = bag(of(key, of_key) for key, of_key in grouped(seen).items() if key in keys)
-    return result
 
 
 def test_stateless_steps_and_branches(run_app: RunApp, tmp_path: Path) -> None:
@@ -190,7 +135,7 @@ def test_keyed_steps(run_app: RunApp, tmp_path: Path) -> None:
     assert by_epoch(out["best"].epochs) == largest
     assert by_epoch(out["coalesced"].epochs) == counted
     assert by_epoch(out["large"].epochs) == {
-        e: found for e, rows in counted.items() if (found := bag(r for r in _rows(rows) if r["c"] > 20))
+        e: found for e, rows in counted.items() if (found := bag(r for r in rows_of(rows) if r["c"] > 20))
     }
     assert by_epoch(out["second"].epochs) == _second(counted)
     assert by_epoch(out["diamond"].epochs) == _diamond(counted, largest)
@@ -200,10 +145,6 @@ def test_keyed_steps(run_app: RunApp, tmp_path: Path) -> None:
     by_step = {o.step: o for o in reports[-1].operators}
     assert by_step["counts"].state_rows == len({r["k"] for rows in epochs for r in rows})
     assert len(by_step["counts"].instances) == 3
-
-
-def _rows(rows: Bag) -> list[Row]:
-    return [dict(row) for row in rows.elements()]
 
 
 def _first_rows(epochs: list[list[Row]], key: tuple[str, ...]) -> dict[int, Bag]:
@@ -240,9 +181,9 @@ def _second(counted: dict[int, Bag]) -> dict[int, Bag]:
     state: dict[int, list[int]] = defaultdict(list)
     result = {}
     for epoch, rows in counted.items():
-        for row in _rows(rows):
+        for row in rows_of(rows):
             state[row["c"] % 4].append(row["c"])
-        touched = {row["c"] % 4 for row in _rows(rows)}
+        touched = {row["c"] % 4 for row in rows_of(rows)}
         result[epoch] = bag({"bucket": b, "updates": len(state[b]), "total": sum(state[b])} for b in touched)
     return result
 
@@ -251,7 +192,7 @@ def _diamond(left: dict[int, Bag], right: dict[int, Bag]) -> dict[int, Bag]:
     state: dict[Any, list[Any]] = defaultdict(list)
     result = {}
     for epoch in left:
-        rows = _rows(left[epoch]) + _rows(right[epoch])
+        rows = rows_of(left[epoch]) + rows_of(right[epoch])
         for row in rows:
             state[row["k"]].append(row["c"])
         result[epoch] = bag(
@@ -259,112 +200,6 @@ def _diamond(left: dict[int, Bag], right: dict[int, Bag]) -> dict[int, Bag]:
             for k in {row["k"] for row in rows}
         )
     return result
-
-
-SIZE, LATE = timedelta(seconds=10), timedelta(seconds=5)
-
-
-def _watermarks(epochs: list[list[Row]], late: timedelta) -> list[datetime]:
-    """By epoch: the newest time of all earlier ones, less what may be late."""
-    times = [max((r["at"] for rows in epochs[:e] for r in rows if r["at"]), default=None) for e in range(len(epochs))]
-    return [datetime.min.replace(tzinfo=UTC) if newest is None else newest - late for newest in times]
-
-
-def _windows(epochs: list[list[Row]], slide: timedelta) -> tuple[dict[int, Bag], dict[int, Bag], int]:
-    """Updates, final rows, and how many rows were late for all their windows."""
-    state: dict[tuple[Any, datetime], list[Row]] = defaultdict(list)
-    updates, finals, late_rows = {}, {}, 0
-
-    def result(key: tuple[Any, datetime], final: bool) -> Row:
-        ids = [row["id"] for row in state[key]]
-        window = {"window_start": key[1], "window_end": key[1] + SIZE, "final": final}
-        return {"k": key[0], "c": len(ids), "total": sum(ids), **window}
-
-    for epoch, (rows, watermark) in enumerate(zip(epochs, _watermarks(epochs, LATE), strict=True)):
-        touched = set()
-        for row in (r for r in rows if r["at"]):
-            start = NOON - timedelta(seconds=60)
-            starts = []
-            while start <= row["at"]:
-                if start + SIZE > row["at"] and start + SIZE > watermark:
-                    starts.append(start)
-                start += slide
-            late_rows += not starts
-            for start in starts:
-                state[row["k"], start].append(row)
-                touched.add((row["k"], start))
-        updates[epoch] = bag(result(key, False) for key in touched)
-        over = [key for key in state if key[1] + SIZE <= watermark]
-        finals[epoch] = bag(result(key, True) for key in over)
-        for key in over:
-            del state[key]
-    return updates, {e: rows for e, rows in finals.items() if rows}, late_rows
-
-
-def _within(epochs: list[list[Row]], span: timedelta) -> tuple[dict[int, Bag], int]:
-    """The first row of each key, once in a span of event time; and how many rows were late."""
-    seen: dict[Any, datetime] = {}
-    result, late_rows = {}, 0
-    for epoch, (rows, watermark) in enumerate(zip(epochs, _watermarks(epochs, span), strict=True)):
-        seen = {key: at for key, at in seen.items() if at > watermark}
-        fresh = []
-        for row in (r for r in rows if r["at"]):
-            if row["at"] <= watermark:
-                late_rows += 1
-            elif row["k"] not in seen:
-                seen[row["k"]] = row["at"]
-                fresh.append(row)
-        result[epoch] = bag(fresh)
-    return {e: rows for e, rows in result.items() if rows}, late_rows
-
-
-@pytest.fixture
-def tokyo(spark: "SparkSession") -> Iterator[None]:
-    """A user's session far from UTC."""
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    yield
-    spark.conf.set("spark.sql.session.timeZone", before)
-
-
-@pytest.mark.usefixtures("tokyo")
-def test_event_time(run_app: RunApp, tmp_path: Path) -> None:
-    """Tumbling and sliding windows with late rows, their final rows, and dedupe within a span."""
-    epochs = made(3)
-    app = App("event-time")
-    rows = app.source("rows", parquet_epochs(tmp_path / "in", epochs, SCHEMA, DDL))
-    out = {name: sinks.memory() for name in ("tumbling", "final", "filtered", "sliding", "within")}
-    keyed = rows.key_by("k")
-    tumbling = keyed.window("at", SIZE, late=LATE).aggregate("tumbling", c=agg.count(), total=agg.sum("id"))
-    tumbling.sink("all", out["tumbling"])
-    tumbling.sink("final", out["final"], mode="final")
-    tumbling.filter("several", "c > 1").sink("several-final", out["filtered"], mode="final")
-    sliding = keyed.window("at", "10 seconds", "4 seconds", late="5 seconds")
-    sliding.aggregate("sliding", c=agg.count(), total=agg.sum("id")).sink("slid", out["sliding"])
-    keyed.dedupe("within", column="at", within="15 seconds").sink("deduped", out["within"])
-    reports = run_app(app)
-
-    updates, finals, late_rows = _windows(epochs, SIZE)
-    assert late_rows > 0
-    assert len(finals) > 1
-    assert by_epoch(out["tumbling"].epochs) == {e: updates[e] + finals.get(e, bag([])) for e in updates}
-    assert by_epoch(out["final"].epochs) == finals
-    several = {e: bag(r for r in _rows(rows) if r["c"] > 1) for e, rows in finals.items()}
-    assert by_epoch(out["filtered"].epochs) == {e: rows for e, rows in several.items() if rows}
-    assert _sum(reports, "tumbling", "late_rows") == late_rows
-    updates, finals, late_rows = _windows(epochs, timedelta(seconds=4))
-    assert by_epoch(out["sliding"].epochs) == {e: updates[e] + finals.get(e, bag([])) for e in updates}
-    assert _sum(reports, "sliding", "late_rows") == late_rows
-    first, late_rows = _within(epochs, timedelta(seconds=15))
-    assert by_epoch(out["within"].epochs) == first
-    assert _sum(reports, "within", "late_rows") == late_rows
-    without_time = sum(row["at"] is None for rows in epochs for row in rows)
-    assert without_time > 0
-    assert _sum(reports, "tumbling", "malformed_rows") == without_time
-
-
-def _sum(reports: list[EpochReport], step: str, field: str) -> int:
-    return sum(getattr(o, field) for r in reports for o in r.operators if o.step == step)
 
 
 def test_several_sources_in_one_app(run_app: RunApp, tmp_path: Path) -> None:
