@@ -1,115 +1,14 @@
 """Migrations and recovery between epochs, without Spark: who owns what after each boundary, and what is refused."""
 
-import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Callable
 
 import pytest
+from office_kit import LIVE, SLICES, STEP, A, B, C, D, Office, until
 
-from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.engine.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.migrator import Migrator
-from springtide.engine.recovery import Recovery
-from springtide.engine.roster import Roster, ring_replicas
-from springtide.engine.standby import Backup, Kept, Standbys
-from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
+from springtide.ids import SliceId
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.step import Options
-from springtide.plan.plan import Plan, assign
-from springtide.plan.ring import Ring
-from springtide.plan.worker import Worker
-from springtide.state.logic import Moment
-
-STEP, SLICES = "counts", 16
-A, B, C, D = map(WorkerId, "abcd")
-LIVE = ["handover", "progressive", "partial_pause", "lazy"]
-
-
-class FakeCluster:
-    """Workers that come when they are asked for, as long as there are some."""
-
-    def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = ()) -> None:
-        self.there, self.spare = list(there), list(spare)
-        self.asked: list[int] = []
-        self.dismissed: set[WorkerId] = set()
-
-    def alive(self) -> frozenset[WorkerId]:
-        return frozenset(self.there)
-
-    def workers(self) -> list[Worker]:
-        return [Worker(w) for w in self.there]
-
-    def ask(self, total: int) -> None:
-        self.asked.append(total)
-        while len(self.there) < total and self.spare:
-            self.there.append(self.spare.pop(0))
-
-    def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
-        if len(self.there) < count:
-            raise NotEnoughWorkers(count, len(self.there), timeout_s)
-        return self.workers()
-
-    def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
-        return frozenset(workers)
-
-    def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
-        self.ask(wanted)
-        self.dismissed |= set(workers)
-        self.there = [w for w in self.there if w not in self.dismissed]
-
-
-class Office:
-    """A roster with all that changes it, and epochs that are nothing but commits."""
-
-    def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = (), *, ready_s: float = 60.0) -> None:
-        self.cluster = FakeCluster(there, spare)
-        workers = self.cluster.workers()
-        ring = Ring.even(SLICES, workers)
-        share = assign(ring.owners(), ring_replicas(ring, ring.owners(), 1), workers)
-        plan = Plan(PlanVersion(1), SLICES, tuple(workers), {STEP: share})
-        self.roster = Roster(cast(Cluster, self.cluster), Standbys(), ring, plan, 1, len(there))
-        self.migrator = Migrator(self.roster, lambda when: 0, start_s=1.0, ready_s=ready_s)
-        self.recovery = Recovery(self.roster, self.migrator, cast("object", None), "tag", 1.0)  # type: ignore[arg-type]
-
-    def epoch(self, *, checkpoint: bool = True) -> None:
-        """A boundary, an epoch, and a peer checkpoint of it."""
-        roster, parent = self.roster, self.roster.head
-        if not self.recovery.recover() and parent is not None:
-            self.migrator.advance()
-        if not self.migrator.busy:
-            roster.settle()
-        share = roster.plan.operators[STEP]
-        kept = {w.id: Backup(share.standby(w.id), None) for w in roster.plan.workers}
-        number = Epoch(0 if parent is None else parent.epoch + 1)
-        manifest = Manifest("app", number, "", roster.plan.version, 1, {STEP: OperatorState()})
-        before = roster.served or roster.plan
-        roster.standbys.committed(manifest, parent, roster.plan, before, {STEP: Kept(Moment(), kept)})
-        roster.head, roster.served = manifest, roster.plan
-        if checkpoint:
-            roster.standbys.copying(manifest)
-            roster.standbys.copied(manifest, roster.plan, [])
-
-    def epochs(self, condition: Callable[[], bool], most: int = 40) -> None:
-        """Epochs until a condition holds."""
-        for _ in range(most):
-            if condition():
-                return
-            self.epoch()
-        raise AssertionError(f"not within {most} epochs")
-
-    def owners(self) -> tuple[WorkerId, ...]:
-        return self.roster.plan.operators[STEP].owners
-
-    def shares(self) -> dict[WorkerId, int]:
-        return {w: self.owners().count(w) for w in dict.fromkeys(self.owners())}
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.005)
 
 
 @pytest.mark.parametrize("strategy", LIVE)

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from springtide.ids import SliceId, WorkerId
 from springtide.migration.errors import Refused
+from springtide.migration.phase import Commit, Init, Point, Prepare, Swap
 from springtide.migration.step import Flip, Hold, Options, Stall, Step, Supply
-from springtide.migration.strategies import DEFAULT, STRATEGIES, check
+from springtide.migration.strategies import DEFAULT, LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Move, moves
 
 WORKERS = tuple(map(WorkerId, "abcd"))
-NAMES = sorted(STRATEGIES)
+NAMES = sorted(LIVE)
 
 few = settings(max_examples=40, deadline=None)
 owners = st.lists(st.tuples(st.sampled_from(WORKERS), st.sampled_from(WORKERS)), max_size=16)
@@ -42,7 +43,7 @@ def test_every_move_is_supplied_before_it_is_flipped_and_flipped_once(
     stalled: set[Move] = set()
     supplied: set[Move] = set()
     flipped: Counter[Move] = Counter()
-    for step in STRATEGIES[name](wanted, told):
+    for step in LIVE[name](wanted, told):
         if isinstance(step, Stall):
             assert not set(step.moves) & set(flipped), "what has moved goes on"
             stalled.update(step.moves)
@@ -60,7 +61,7 @@ def test_every_move_is_supplied_before_it_is_flipped_and_flipped_once(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_moves_are_no_moves(name: str) -> None:
-    assert all(step.moves == () for step in STRATEGIES[name]((), Options()))
+    assert all(step.moves == () for step in LIVE[name]((), Options()))
 
 
 @few
@@ -68,7 +69,7 @@ def test_no_moves_are_no_moves(name: str) -> None:
 def test_progressive_flips_no_more_than_it_is_told_and_the_hottest_first(
     pairs: list[tuple[WorkerId, WorkerId]], told: Options
 ) -> None:
-    batches = flips(STRATEGIES["progressive"](going(pairs), told))
+    batches = flips(LIVE["progressive"](going(pairs), told))
     assert told.slices_an_epoch is not None
     assert all(1 <= len(batch) <= told.slices_an_epoch for batch in batches)
     assert all(len(batch) == told.slices_an_epoch for batch in batches[:-1]), "and no fewer than it may"
@@ -80,7 +81,7 @@ def test_progressive_flips_no_more_than_it_is_told_and_the_hottest_first(
 def test_progressive_supplies_all_before_the_first_flip() -> None:
     """A target that has begun to stand by gets backups; beginning late would mean one checkpoint more."""
     wanted = moves("x", WORKERS[:1] * 6, WORKERS[1:2] * 6)
-    first, *rest = STRATEGIES["progressive"](wanted, Options(slices_an_epoch=2))
+    first, *rest = LIVE["progressive"](wanted, Options(slices_an_epoch=2))
     assert first == Supply(wanted)
     assert [type(step) for step in rest] == [Flip] * 3
 
@@ -101,24 +102,39 @@ def test_what_a_strategy_can_not_do_is_refused(strategy: str, told: Options, exp
 
 def test_progressive_has_a_pace_of_its_own() -> None:
     check("progressive", Options())
-    batches = flips(STRATEGIES["progressive"](moves("x", WORKERS[:1] * 20, WORKERS[1:2] * 20), Options()))
+    batches = flips(LIVE["progressive"](moves("x", WORKERS[:1] * 20, WORKERS[1:2] * 20), Options()))
     assert [len(batch) for batch in batches] == [8, 8, 4]
 
 
 def test_handover_flips_all_at_once() -> None:
     wanted = moves("x", WORKERS, WORKERS[::-1])
-    assert STRATEGIES["handover"](wanted, Options(slices_an_epoch=1)) == (Supply(wanted), Flip(wanted))
+    assert LIVE["handover"](wanted, Options(slices_an_epoch=1)) == (Supply(wanted), Flip(wanted))
 
 
 def test_lazy_keeps_the_way_back_open_for_as_long_as_it_is_told() -> None:
     wanted = moves("x", WORKERS, WORKERS[::-1])
-    assert STRATEGIES["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), Hold(wanted, 2.5))
+    assert LIVE["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), Hold(wanted, 2.5))
 
 
 def test_partial_pause_stalls_what_moves_and_nothing_else_before_it_is_supplied() -> None:
     wanted = moves("x", WORKERS, (*WORKERS[:2], *WORKERS[:1:-1]))
-    assert STRATEGIES["partial_pause"](wanted, Options()) == (Stall(wanted), Supply(wanted), Flip(wanted))
+    assert LIVE["partial_pause"](wanted, Options()) == (Stall(wanted), Supply(wanted), Flip(wanted))
 
 
 def test_the_default_is_a_strategy() -> None:
-    assert DEFAULT in STRATEGIES
+    assert DEFAULT in LIVE
+
+
+def test_only_restart_goes_on_from_an_earlier_state_and_only_drain_finishes_the_epoch() -> None:
+    stops = {name: phases[0].stop for name, phases in STOPPING.items() if isinstance(phases[0], Prepare)}
+    assert stops == {"restart": Point.ANYWHERE, "drain": Point.EPOCHS, "capture": Point.OPERATORS}
+    assert {name for name, phases in STOPPING.items() if Commit() not in phases} == {"restart"}
+
+
+@pytest.mark.parametrize("name", sorted(STOPPING))
+def test_state_is_stored_before_workers_go_and_fetched_after_others_have_come(name: str) -> None:
+    kinds = [type(phase) for phase in STOPPING[name]]
+    assert kinds == [kind for kind in (Prepare, Commit, Swap, Init) if kind in kinds]
+    check(name, Options())
+    with pytest.raises(Refused, match="it is for scaling"):
+        check_live(name, Options())

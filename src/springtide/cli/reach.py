@@ -8,14 +8,22 @@ import typer
 from springtide.app import default_checkpoint
 from springtide.control.address import control_directory
 from springtide.control.client import ControlClient
-from springtide.control.controls import Strategy
+from springtide.control.controls import Live, Strategy
 from springtide.ids import valid_name
 
 AppName = Annotated[str, typer.Argument(metavar="APP", help="The name of an app that runs.", show_default=False)]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="DIR", help="Where the app keeps its state; default .springtide/APP.")
 ]
-HowToMove = Annotated[Strategy, typer.Option("--strategy", help="How slices move while the app runs.")]
+HowToMove = Annotated[Live, typer.Option("--strategy", help="How slices move while the app runs.")]
+HowToScale = Annotated[
+    Strategy,
+    typer.Option(
+        "--strategy",
+        help="How slices move while the app runs; or, with restart, drain and capture, how it stops and all workers "
+        "are replaced.",
+    ),
+]
 SlicesAnEpoch = Annotated[
     int | None, typer.Option(min=1, help="With progressive: how many slices move at once.", show_default="8")
 ]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, HottestFirst, HowToMove, NoWait, SlicesAnEpoch, command, reach
+from springtide.cli.reach import AppName, Checkpoint, HottestFirst, HowToScale, NoWait, SlicesAnEpoch, command, reach
 from springtide.cli.watching import Json, follow
 from springtide.control.controls import DEFAULT_STRATEGY, Options
 
@@ -13,7 +13,7 @@ from springtide.control.controls import DEFAULT_STRATEGY, Options
 def scale(
     app: AppName,
     workers: Annotated[int, typer.Option(min=1, help="How many workers from now on.", show_default=False)],
-    strategy: HowToMove = DEFAULT_STRATEGY,
+    strategy: HowToScale = DEFAULT_STRATEGY,
     slices_an_epoch: SlicesAnEpoch = None,
     hottest_first: HottestFirst = False,
     no_wait: NoWait = False,

@@ -62,8 +62,10 @@ def summary(migration: Migration) -> str:
     """A migration in a line."""
     text = (
         f"migration {migration['id']} {'is ' if under_way(migration) else ''}{migration['state']}: "
-        f"{number(migration['done'])} of {number(migration['total'])} slices moved, {size(migration['bytes'])} copied"
+        f"{number(migration['done'])} of {number(migration['total'])} "
     )
+    swapped = migration.get("unit") == "workers"
+    text += "workers swapped" if swapped else f"slices moved, {size(migration['bytes'])} copied"
     return f"{text}; {migration['message']}" if migration.get("message") else text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from springtide.control.loop import Pace
 from springtide.migration.errors import Refused
 from springtide.migration.step import Options
-from springtide.migration.strategies import DEFAULT, check
+from springtide.migration.strategies import DEFAULT, check_live
 from springtide.policies.limits import Bounds, Limits
 from springtide.policies.registry import policy
 from springtide.policies.stability import Stability, Stable
@@ -43,7 +43,7 @@ class Adapt:
         for name in ("interval_s", "window_s"):
             if not getattr(self, name) > 0:
                 raise Refused(f"{name}: expected more than 0 seconds, got {getattr(self, name)}")
-        check(self.strategy, Options())
+        check_live(self.strategy, Options())
         self.stable()
 
     def stable(self, operators: Iterable[str] | None = None) -> Stable:

@@ -5,16 +5,18 @@ from typing import Any, Literal, Protocol, get_args
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.step import Options
 
-__all__ = ["Busy", "Controls", "Options", "Refused", "Strategy", "Unknown", "under_way"]
+__all__ = ["Busy", "Controls", "Live", "Options", "Refused", "Strategy", "Unknown", "under_way"]
 
-Strategy = Literal["handover", "progressive", "partial_pause", "lazy"]
+Live = Literal["handover", "progressive", "partial_pause", "lazy"]
 """How slices move between workers while the app runs."""
+Strategy = Literal[Live, "restart", "drain", "capture"]
+"""The same, or how the app stops and all workers are replaced."""
 
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-DEFAULT_STRATEGY: Strategy = "progressive"
+DEFAULT_STRATEGY: Live = "progressive"
 USUAL = Options()
 
-UNDER_WAY = ("starting", "copying", "moving")
+UNDER_WAY = ("starting", "copying", "moving", "prepare", "commit", "swap", "init")
 """States of a migration that has not ended; the others are done, cancelled and failed."""
 
 DONE = "done"
@@ -53,10 +55,11 @@ class Controls(Protocol):
         """Start a migration of some slices to a worker, and return its progress; Busy if there is one already."""
 
     def migration(self) -> dict[str, Any] | None:
-        """The current migration or else the last: id, strategy, state, done, total, bytes, message.
+        """The current migration or else the last: id, strategy, state, done, total, unit, bytes, message.
 
         The state is starting, copying, moving, done, cancelled or failed; `done` of `total` slices have
-        moved; `bytes` were copied. None if there never was one.
+        moved; `bytes` were copied. If it stops the app, starting, prepare, commit, swap, init, done, cancelled or
+        failed; the unit is workers, and `done` of `total` have come. None if there never was one.
         """
 
     def cancel(self) -> dict[str, Any]:

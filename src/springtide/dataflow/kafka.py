@@ -39,6 +39,7 @@ class Kafka:
     client: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = "kafka"
+    replayable: bool = True
 
     @property
     def unique_rows(self) -> bool:

@@ -36,6 +36,10 @@ class SourceSpec(Protocol):
     def unique_rows(self) -> bool:
         """Whether no two of its rows are alike in all their columns."""
 
+    @property
+    def replayable(self) -> bool:
+        """Whether it gives the rows of an epoch again, however long ago that was."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -49,6 +53,7 @@ class Files:
     kind: str = "files"
     admits: bool = False
     unique_rows: bool = False
+    replayable: bool = True
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Streaming:
     """Any streaming DataFrame, or a function that makes one from the session."""
 
     open: "Callable[[SparkSession], DataFrame]"
+    replayable: bool = True
     kind: str = "stream"
     admits: bool = False
     unique_rows: bool = False
@@ -68,6 +74,7 @@ class Generator:
     spec: GeneratorSpec
     kind: str = "generator"
     unique_rows: bool = True
+    replayable: bool = True
 
     @property
     def admits(self) -> bool:
@@ -94,9 +101,12 @@ def generator(rate: Rate | float, **options: Any) -> Generator:
     return Generator(GeneratorSpec(constant(rate) if isinstance(rate, int | float) else rate, **options))
 
 
-def stream(open: "Callable[[SparkSession], DataFrame]") -> Streaming:
-    """A streaming DataFrame made by a function of the session, for anything that Spark can read."""
-    return Streaming(open)
+def stream(open: "Callable[[SparkSession], DataFrame]", *, replayable: bool = True) -> Streaming:
+    """A streaming DataFrame made by a function of the session, for anything that Spark can read.
+
+    Say `replayable=False` if it cannot give rows a second time, as a socket: the app then refuses what needs that.
+    """
+    return Streaming(open, replayable)
 
 
 def as_source(name: str, source: Any) -> SourceSpec:

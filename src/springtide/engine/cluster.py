@@ -42,7 +42,8 @@ class Cluster:
         self.zones = tuple(zones)
         shared = Lease.executors(spark)
         self._executors = shared.spark
-        self._demand = shared.join(employed)
+        self._demand = shared.join(lambda: frozenset() if self._replacing else employed())
+        self._replacing = False
         self._placement = Placement(spark, WORKER_PROPERTY)
         self._known: dict[WorkerId, Worker] = {}
         self._warm: set[WorkerId] = set()
@@ -89,6 +90,28 @@ class Cluster:
     def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
         """Let workers go that no other app employs; there should be `wanted` without them."""
         self._demand.dismiss(workers, wanted)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other app is on this Spark."""
+        return self._demand.alone
+
+    def replace(self, count: int, timeout_s: float) -> list[Worker]:
+        """Let everybody go, and have so many others; fewer, if no more come in time."""
+        old = self.alive()
+        self._replacing = True
+        try:
+            self._demand.dismiss(old, count)
+        finally:
+            self._replacing = False
+        deadline = time.monotonic() + timeout_s
+        while True:
+            new = [worker for worker in self.workers() if worker.id not in old]
+            if len(new) >= count or (new and time.monotonic() > deadline):
+                return new[:count]
+            if time.monotonic() > deadline:
+                raise NotEnoughWorkers(count, len(new), timeout_s)
+            time.sleep(POLL_S)
 
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         """The same rows; partition i runs on `workers[i]` if that one is there and has room in time."""

@@ -13,6 +13,8 @@ class Computed:
     """An epoch that is ready to be made true, or was made true before."""
 
     manifest: Manifest
+    parent: Manifest | None = None
+    """The epoch before, as it is stored now."""
     kept: Mapping[str, Kept] = field(default_factory=dict)
     """By keyed step: what workers that stand by have kept of it."""
     reports: tuple[OperatorReport, ...] = ()

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from springtide.dataflow.graph import Graph, Sink
+from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.engine.session import SessionConfig
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
 from springtide.migration.errors import Refused
+from springtide.migration.phase import Commit
+from springtide.migration.strategies import STOPPING
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,17 @@ def check_interval(config: RunConfig, spark: SparkSession) -> None:
         raise Refused(
             f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
+        )
+
+
+def check_replayable(graph: Graph, strategy: str) -> None:
+    """Refuse to go back to an earlier epoch if some source could not repeat what came after it."""
+    once = [source.name for source in graph.of(Source) if not source.spec.replayable]
+    phases = STOPPING.get(strategy, ())
+    if once and phases and not any(isinstance(phase, Commit) for phase in phases):
+        raise Refused(
+            f"strategy {strategy!r} repeats what came after the last checkpoint: expected sources that can give rows "
+            f"again, got {', '.join(map(repr, once))}, which cannot. Use drain, capture or a live strategy"
         )
 
 

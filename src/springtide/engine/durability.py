@@ -1,10 +1,11 @@
 """How far back the app can go: every epoch is durable, or a checkpoint is made so every few of them."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from springtide.blocks.durable import DurableLog
-from springtide.blocks.manifest import Manifest
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.ids import Epoch, PlanVersion
 
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
@@ -50,6 +51,28 @@ class Durability:
         """The state of the last durable checkpoint, and of the next."""
         needed = (m for m in (self._base, self._coming) if m is not None and not self.each_epoch)
         return set[str]().union(*(m.state_blocks() for m in needed))
+
+    @property
+    def last(self) -> Manifest | None:
+        """The last durable checkpoint."""
+        return self._base
+
+    def now(self, head: Manifest | None) -> bool:
+        """Make the last epoch durable at once; whether it is."""
+        if not self.covers(head) and head is not None:
+            self.wait()
+            self._look(late=True)
+            if not self.covers(head):
+                self._make(head)
+        return self.covers(head)
+
+    def keep(self, states: Mapping[str, OperatorState]) -> Mapping[str, OperatorState] | None:
+        """Store what operators have made of an epoch that is not true yet; None if that could not be done."""
+        if self.each_epoch or not states:
+            return states
+        stored = set[str]() if self._base is None else self._base.state_blocks()
+        kept = self._deposit(Manifest("", Epoch(0), "", PlanVersion(0), 0, states), stored)
+        return None if kept is None else kept.operators
 
     def wait(self) -> None:
         """See the checkpoint under way end, well or not."""

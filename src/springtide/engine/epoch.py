@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -10,34 +9,29 @@ from pyspark.sql import DataFrame
 from springtide import faults
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
-from springtide.blocks.manifest import Manifest, OperatorState, TornManifest
+from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
-from springtide.engine.accounts import accounts, shed_for
 from springtide.engine.bound import BoundGraph
 from springtide.engine.computed import Computed
+from springtide.engine.computing import Computing
 from springtide.engine.failure import explain
 from springtide.engine.frames import EpochFrames
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
-from springtide.engine.keyed import Setting, Updated, run_capture, run_keyed
+from springtide.engine.keeping import Keeping
 from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
-from springtide.engine.replan import GoBack, Replan
+from springtide.engine.replan import GoBack, Halted, Replan
 from springtide.engine.session import prepare_epoch_session
-from springtide.engine.sparklog import offsets
 from springtide.engine.staff import Staff
-from springtide.engine.standby import Kept
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
-from springtide.metrics.report import EpochReport, OperatorReport, Phases
-from springtide.plan.plan import Plan
+from springtide.metrics.report import EpochReport, Phases
+from springtide.migration.phase import Point
 from springtide.plan.shedding import NOTHING
 from springtide.state.window import FINAL
-
-FEW_ROWS = 20_000
-"""An epoch with fewer rows costs less without preparing them before the shuffle."""
 
 
 class Stopped(Exception):
@@ -59,10 +53,11 @@ class EpochRunner:
         on_report: Callable[[EpochReport], None],
     ) -> None:
         self.app, self.bound, self.inputs = app, bound, inputs
-        self.history, self.staff, self.generation = history, staff, generation
+        self.history, self.staff = history, staff
         self.progress, self.on_report = progress, on_report
         self.collector = Collector(history.log)
         self.garbage = self.collector.start(history.head)
+        self._compute = Computing(app, bound, history, staff, generation)
         self.failure: BaseException | None = None
         self.shedding = NOTHING
         """The shed rates of epochs to come."""
@@ -73,8 +68,6 @@ class EpochRunner:
         head = history.head
         self._leftovers = None if head is None else Leftovers(head.epoch, head.blocks())
         """What earlier drivers may have left on workers; gone with the first epoch."""
-        self._rows_in: dict[str, int] = {}
-        """By keyed step: the rows of its last epoch, the guess for the next."""
         self._forget = self.garbage.blocks
         """Blocks whose local copies the next epoch's tasks remove."""
 
@@ -127,24 +120,22 @@ class EpochRunner:
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
-                parent = self._before(head)
-                done = Computed(head, replayed=True)
+                done = Computed(head, self._before(head), replayed=True)
                 frames.outputs.update(head.outputs)
             else:
-                parent = self._parent_of(epoch)
-                done = self._commit(frames, epoch, parent, watch)
+                done = self._commit(frames, epoch, self._parent_of(epoch), watch)
             with watch.part("publish"):
                 if not self.history.published(epoch):
                     self._publish(frames, done.manifest)
         faults.fire("publish.after", epoch)
         with watch.part("collect"):
             if done.manifest is not head:
-                let_go = self.staff.committed(done.manifest, parent, done.kept)
+                let_go = self.staff.committed(done.manifest, done.parent, done.kept)
                 self.history.durability.committed(done.manifest)
                 self.garbage = self.collector.committed(done.manifest, self._pinned())
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
-        self.on_report(self._report(done, parent, frames, watch))
+        self.on_report(self._report(done, frames, watch))
 
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
@@ -153,22 +144,33 @@ class EpochRunner:
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
         with watch.part("compute"):
             plan = self.staff.boundary(parent)
+            if self.staff.due(Point.EPOCHS):
+                plan = self.staff.swap(Keeping(self.history))
+                parent = self._before_again(epoch, Halted())
             done = None
             retries = 0
             while done is None:
                 try:
-                    done = replace(self._compute(frames, epoch, parent, plan), retries=retries)
-                except (Replan, StepFailed) as error:
+                    done = replace(self._compute(frames, epoch, parent, plan, self._housekeeping()), retries=retries)
+                except (Replan, Halted, StepFailed) as error:
                     retries += 1
                     frames.restart()
-                    plan = self.staff.replan(error, parent)
-                    if self.staff.durable and not self.history.durability.covers(parent):
-                        raise GoBack(epoch, error) from error
+                    stops = self.staff.due(Point.ANYWHERE)
+                    plan = self.staff.swap(Keeping(self.history)) if stops else self.staff.replan(error, parent)
+                    parent = self._before_again(epoch, error)
         faults.fire("records.collected", epoch)
         with watch.part("commit"):
-            self.history.commit(done.manifest, parent)
+            self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
+
+    def _before_again(self, epoch: Epoch, cause: Exception) -> Manifest | None:
+        """The state that an epoch starts from, if it must be read anew; GoBack if there is only an older one."""
+        if not self.staff.durable:
+            return self.history.head
+        if not self.history.durability.covers(self.history.head):
+            raise GoBack(epoch, cause) from cause
+        return self.history.settle()
 
     def _parent_of(self, epoch: Epoch) -> Manifest | None:
         head = self.history.head
@@ -183,41 +185,6 @@ class EpochRunner:
             return self.history.log.read(Epoch(manifest.epoch - 1))
         except (FileNotFoundError, TornManifest):
             return None
-
-    def _compute(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, plan: Plan) -> Computed:
-        """Update all keyed steps, those that do not need each other side by side."""
-        operators: dict[str, OperatorState] = {}
-        kept: dict[str, Kept] = {}
-        reports: list[OperatorReport] = []
-        before = parent.operators if parent is not None else {}
-        staff, durability = self.staff, self.history.durability
-        readable = staff.durable and durability.covers(parent)
-        setting = Setting(
-            self.app, epoch, plan, staff.storage, self._housekeeping(), staff, readable, durability.each_epoch
-        )
-
-        def update(node: Keyed) -> Updated:
-            few_rows = self._rows_in.get(node.name, FEW_ROWS) < FEW_ROWS
-            return run_keyed(node, frames, before.get(node.name, OperatorState()), setting, few_rows=few_rows)
-
-        for level in self.bound.graph.levels():
-            for node, updated in zip(level, _side_by_side(update, level), strict=True):
-                operators[node.name], frames.outputs[node.name] = updated.state, updated.output
-                kept[node.name] = updated.kept
-                self._rows_in[node.name] = updated.report.rows_in
-                reports.append(updated.report)
-        for step in self.bound.graph.captured:
-            frames.outputs[step], report = run_capture(step, frames, setting)
-            reports.append(report)
-        manifest = Manifest(
-            self.app, epoch, "" if parent is None else parent.id, plan.version, self.generation,
-            operators, dict(frames.outputs), offsets(self.history.store, epoch), durability.each_epoch,
-            frames.shedding,
-        )  # fmt: skip
-        tallies = frames.tallies()
-        reports = [replace(r, shed_rows=shed_for(self.bound.graph, r.step, frames.shedding, tallies)) for r in reports]
-        queries = accounts(self.bound.graph, frames.shedding, tallies)
-        return Computed(manifest, kept, tuple(reports), queries)
 
     def _housekeeping(self) -> Housekeeping:
         return Housekeeping(self._forget, self.staff.departed(), self._leftovers)
@@ -250,11 +217,9 @@ class EpochRunner:
             self.history.lineage,
         )  # fmt: skip
 
-    def _report(
-        self, done: Computed, parent: Manifest | None, frames: EpochFrames, watch: Stopwatch
-    ) -> EpochReport:
+    def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:
         manifest, reports = done.manifest, done.reports
-        seen = self.progress.measure(manifest, parent)
+        seen = self.progress.measure(manifest, done.parent)
         entry = [r for r in reports if self.bound.graph.reads_sources(r.step) or not self.bound.graph[r.step].parents]
         return EpochReport(
             self.app,
@@ -276,10 +241,3 @@ class EpochRunner:
 
     def _feeds_a_sink(self, step: str) -> bool:
         return any(isinstance(self.bound.graph[c], Sink) for c in self.bound.graph.consumers[step])
-
-
-def _side_by_side(update: Callable[[Keyed], Updated], level: tuple[Keyed, ...]) -> list[Updated]:
-    if len(level) == 1:
-        return [update(level[0])]
-    with ThreadPoolExecutor(len(level)) as pool:
-        return list(pool.map(update, level))

@@ -77,6 +77,13 @@ class EpochFrames:
             self._tallied.clear()
             self._producers.clear()
 
+    def moved(self) -> None:
+        """The workers were swapped: blocks are read by others than those who wrote them."""
+        with self._lock:
+            keyed = {node.name for node in self.bound.graph.of(Keyed)}
+            self._frames = {form: frame for form, frame in self._frames.items() if form[0] not in keyed}
+            self._producers.clear()
+
     def input_of(self, consumer: str) -> DataFrame:
         """The rows that flow into a keyed step, or that sinks take from a stateless one, after shedding."""
         node = self.bound.graph[consumer]
@@ -192,8 +199,15 @@ class EpochFrames:
         if not refs:
             return self._spark.createDataFrame([], spark_schema(schema))
         parts = self._spark.range(0, len(refs), 1, len(refs))
-        placed = self.staff.place(parts, [WorkerId(ref.worker) for ref in refs])
+        placed = self.staff.place(parts, self._readers(refs))
         return placed.mapInArrow(ReadBlocks(refs, self.staff.storage), spark_schema(schema))
+
+    def _readers(self, refs: tuple[BlockRef, ...]) -> list[WorkerId]:
+        """By block: the worker that wrote it, or any if that one is gone."""
+        workers = [worker.id for worker in self.staff.plan.workers]
+        there = set(workers)
+        wrote = [WorkerId(ref.worker) for ref in refs]
+        return [w if w in there else workers[number % len(workers)] for number, w in enumerate(wrote)]
 
     def _keep(self, frame: DataFrame) -> DataFrame:
         kept = frame.persist()

@@ -49,6 +49,26 @@ class History:
         self.log.commit(manifest, parent)
         self.head = manifest
 
+    @property
+    def durable(self) -> Manifest | None:
+        """The last epoch whose state is in the durable store."""
+        return self.head if self.durability.each_epoch else self.durability.last
+
+    def rest(self) -> bool:
+        """Make the last epoch durable at once, and go on from that; whether it could be done."""
+        if not self.durability.now(self.head):
+            return False
+        self.settle()
+        return True
+
+    def settle(self) -> Manifest | None:
+        """The last epoch, which is durable, in the blocks of the durable store; from now on it goes by these."""
+        found = self.durable
+        if found is not None and found is not self.head:
+            self.log.reset(found)
+            self.head = found
+        return self.head
+
     def published(self, epoch: Epoch) -> bool:
         """Whether every sink has had this epoch before it was repeated."""
         return self.replay is not None and epoch < self.replay.committed

@@ -8,11 +8,12 @@ from dataclasses import replace
 from springtide import faults
 from springtide.engine.cluster import NotEnoughWorkers
 from springtide.engine.roster import Roster
+from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.migration.errors import Busy, Refused, Unknown
-from springtide.migration.progress import CANCELLED, DONE, FAILED, MOVING, Migration
+from springtide.migration.progress import CANCELLED, DONE, FAILED, INIT, MOVING, PREPARE, SWAP, Migration
 from springtide.migration.step import Flip, Hold, Options, Stall, Supply
-from springtide.migration.strategies import STRATEGIES, check
+from springtide.migration.strategies import LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Heat, Move, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
@@ -24,13 +25,14 @@ class Migrator:
     def __init__(
         self,
         roster: Roster,
+        stopping: Stopping,
         copied_since: Callable[[float], int],
         heat: Callable[[], Heat] = dict,
         *,
         start_s: float,
         ready_s: float,
     ) -> None:
-        self.roster, self.copied_since, self.heat = roster, copied_since, heat
+        self.roster, self.stopping, self.copied_since, self.heat = roster, stopping, copied_since, heat
         self.start_s, self.ready_s = start_s, ready_s
         self.current: Migration | None = None
         """The one under way, or else the last."""
@@ -43,6 +45,11 @@ class Migrator:
     def busy(self) -> bool:
         return self.current is not None and self.current.under_way
 
+    @property
+    def swapping(self) -> bool:
+        """Whether the workers of the plan go, as they should."""
+        return self.busy and self.current is not None and self.current.state in (SWAP, INIT)
+
     def scale(self, workers: int, strategy: str, options: Options) -> Migration:
         """Grow or shrink to so many workers."""
         roster = self.roster
@@ -50,9 +57,14 @@ class Migrator:
             now = len(roster.staying())
             if not 1 <= workers <= roster.plan.slices:
                 raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
+            if strategy in STOPPING and not roster.cluster.alone:
+                raise Refused(f"{strategy!r} replaces all workers, and other apps work on them: use {sorted(LIVE)}")
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
             self._wanted_before, roster.wanted = roster.wanted, workers
-            if workers == now:
+            if strategy in STOPPING:
+                migration.stops, migration.workers = STOPPING[strategy], workers
+                self.stopping.ask(migration)
+            elif workers == now:
                 migration.end(DONE, "nothing to do")
             elif workers < now:
                 self._begin_leaving(migration, roster.staying()[workers:], options)
@@ -75,6 +87,7 @@ class Migrator:
             beyond = sorted(s for s in slices if not 0 <= s < plan.slices)
             if beyond or not slices:
                 raise Unknown(f"expected slices from 0 to {plan.slices - 1}, got {beyond or 'none'}")
+            check_live(strategy, options)
             migration = self._request(strategy, f"{len(slices)} slices of {operator!r} to worker {to}", options)
             after = [to if s in slices else owner for s, owner in enumerate(share.owners)]
             self._begin(migration, moves(operator, share.owners, after), options)
@@ -92,6 +105,8 @@ class Migrator:
         with self.roster.lock:
             if self.current is None or not self.current.under_way:
                 raise Refused("there is no migration under way")
+            if self.current.stops and self.current.state != PREPARE:
+                raise Refused("the app has stopped to swap its workers, and cannot go back: wait for it")
             self._call_off(self.current, "cancelled on request")
             return self.current
 
@@ -169,7 +184,7 @@ class Migrator:
     def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:
         if options.hottest_first:
             options = replace(options, heat=self.heat())
-        migration.begin(found, STRATEGIES[migration.strategy](found, options) if found else (Flip(()),))
+        migration.begin(found, LIVE[migration.strategy](found, options) if found else (Flip(()),))
 
     def _moves_to(self, ring: Ring) -> tuple[Move, ...]:
         shares = self.roster.plan.operators.items()
@@ -240,6 +255,10 @@ class Migrator:
         """Nothing more moves; what has moved goes back, if the way is open."""
         roster = self.roster
         migration.message = why
+        if migration.stops:
+            roster.wanted = self._wanted_before
+            migration.end(state, why)
+            return
         if migration.joining or migration.leaving:
             roster.wanted = len(roster.staying()) - len(migration.joining)
         elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.

@@ -86,7 +86,7 @@ class Recovery:
         while not self._stopped.wait(WATCH_S):
             try:
                 with self.roster.lock:  # Else the plan may change between two looks, and a sound job is cancelled.
-                    lost = self.roster.lost()
+                    lost = frozenset() if self.migrator.swapping else self.roster.lost()
                     noticed = (noticed or time.monotonic()) if lost and self.jobs else 0.0
                     if noticed and time.monotonic() - noticed > GRACE_S:
                         self._context.cancelJobsWithTag(self.tag)

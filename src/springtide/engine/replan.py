@@ -21,6 +21,13 @@ class Replan(Exception):
         return f"step {self.step!r}: {' and '.join(filter(None, (lost, strays)))}"
 
 
+class Halted(Exception):
+    """An epoch is broken off, for the workers to be swapped."""
+
+    def __str__(self) -> str:
+        return "the app was stopped, for its workers to be swapped"
+
+
 class GoBack(Exception):
     """Every copy of some state is lost: the app has to go back to its last durable checkpoint."""
 

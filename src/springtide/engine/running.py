@@ -24,7 +24,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Source
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
-from springtide.engine.config import RunConfig, check_accuracy, check_interval
+from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
@@ -158,6 +158,7 @@ class Running:
 
     def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:
         """Grow or shrink to so many workers while the app runs; returns at once."""
+        check_replayable(self.graph, strategy)
         return self.workforce.scale(workers, strategy, options)
 
     def move(

@@ -22,6 +22,11 @@ class Demand:
         self._executors, self.employed = executors, employed
         self.wanted = 0
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other app has a share."""
+        return self._executors.sole(self)
+
     def ask(self, total: int) -> None:
         """Want so many; they come later, or never."""
         self.wanted = total
@@ -55,6 +60,11 @@ class SharedExecutors:
             demand = Demand(self, employed)
             self._demands.append(demand)
             return demand
+
+    def sole(self, demand: Demand) -> bool:
+        """Whether an app is the only one."""
+        with self._turn:
+            return self._demands == [demand]
 
     def leave(self, demand: Demand) -> None:
         with self._turn:

@@ -8,12 +8,14 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.keeping import Keeping
 from springtide.engine.replan import Replan
 from springtide.engine.standby import Kept, owed
 from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
+from springtide.migration.phase import Point
 from springtide.plan.plan import Plan
 
 
@@ -35,6 +37,12 @@ class Staff(Protocol):
 
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
         """Another plan for the same epoch after an attempt failed; raises the error if that is no help."""
+
+    def due(self, here: Point) -> bool:
+        """Whether the app is to stop here, for its workers to be swapped."""
+
+    def swap(self, keeping: Keeping) -> Plan:
+        """Swap the workers, now that the app has stopped; the plan under which it goes on."""
 
     def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
         """How new owners of an operator's slices get to the state they start from."""
@@ -91,6 +99,12 @@ class Alone:
         if isinstance(error, Replan):
             return self.plan  # Its files are gone; the durable store may have them.
         raise error
+
+    def due(self, here: Point) -> bool:
+        return False
+
+    def swap(self, keeping: Keeping) -> Plan:
+        return self.plan
 
     def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
         return owed(state, self.plan.operators[step])

@@ -13,15 +13,19 @@ from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
+from springtide.engine.keeping import Keeping
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import WATCH_S, Recovery
 from springtide.engine.replan import Replan
+from springtide.engine.restoring import Restoring
 from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Kept, Standbys, owed
+from springtide.engine.stopping import Stopping
 from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.migration.phase import Point
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
@@ -79,11 +83,16 @@ class Workforce:
             Copying(spark, self.cluster, storage, slices), self.roster, layouts, config.checkpoint_s
         )
         self.roster.hurry = self.checkpointer.hurry
-        self.migrator = Migrator(
-            self.roster, self.checkpointer.copied_since, heat, start_s=config.start_s, ready_s=config.ready_s
-        )
         self._context = spark.sparkContext
         tag = f"springtide-{app}"
+        self.stopping = Stopping(
+            self.roster, Restoring(spark, self.cluster, storage), lambda: self._context.cancelJobsWithTag(tag),
+            config.start_s,
+        )  # fmt: skip
+        self.migrator = Migrator(
+            self.roster, self.stopping, self.checkpointer.copied_since, heat,
+            start_s=config.start_s, ready_s=config.ready_s,
+        )  # fmt: skip
         self.recovery = Recovery(self.roster, self.migrator, self._context, tag, config.start_s)
         self._durable = True
         self._attempts = 0
@@ -159,6 +168,14 @@ class Workforce:
                 roster.standbys.lacking(error.step, worker, slices)
                 self._durable = True
             return roster.plan
+
+    def due(self, here: Point) -> bool:
+        return self.stopping.due(here)
+
+    def swap(self, keeping: Keeping) -> Plan:
+        plan = self.stopping.carry_out(keeping)
+        self._durable = self._durable or self.roster.served is None
+        return plan
 
     def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
         roster = self.roster

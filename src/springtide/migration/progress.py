@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from springtide.ids import WorkerId
+from springtide.migration.phase import Phase
 from springtide.migration.step import Step
 from springtide.plan.moves import Move
 from springtide.plan.ring import Ring
 
 STARTING, COPYING, MOVING, DONE, CANCELLED, FAILED = "starting", "copying", "moving", "done", "cancelled", "failed"
+PREPARE, COMMIT, SWAP, INIT = "prepare", "commit", "swap", "init"
+"""Of a migration that stops the app."""
 
 
 @dataclass
@@ -43,16 +46,22 @@ class Migration:
     ended_at: float | None = None
     phases: dict[str, float] = field(default_factory=dict)
     """When each state began, seconds since the Unix epoch."""
+    stops: tuple[Phase, ...] = ()
+    """Its phases, if it stops the app."""
+    workers: int = 0
+    """How many it wants, if it swaps them all."""
+    swapped: int = 0
+    """How many have come for that."""
     deadline: float = 0.0
     """When its targets must be ready; then it is given up."""
 
     @property
     def under_way(self) -> bool:
-        return self.state in (STARTING, COPYING, MOVING)
+        return self.ended_at is None
 
     @property
     def begun(self) -> bool:
-        """Its moves are known; what it needs has come."""
+        """Its moves are known, and what it needs has come; never so if it stops the app."""
         return self.under_way and bool(self.steps)
 
     @property
@@ -82,8 +91,9 @@ class Migration:
             "strategy": self.strategy,
             "what": self.what,
             "state": self.state,
-            "done": 0 if self.cancelling else len(self.flipped),
-            "total": len(self.moves),
+            "done": self.swapped if self.stops else 0 if self.cancelling else len(self.flipped),
+            "total": self.workers if self.stops else len(self.moves),
+            "unit": "workers" if self.stops else "slices",
             "bytes": self.bytes,
             "message": self.message,
             "seconds": round((self.ended_at or time.time()) - self.began_at, 3),

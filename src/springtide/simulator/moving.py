@@ -9,7 +9,7 @@ import simpy
 
 from springtide.ids import SliceId, WorkerId
 from springtide.migration.step import Flip, Hold, Stall, Step, Supply
-from springtide.migration.strategies import STRATEGIES
+from springtide.migration.strategies import LIVE
 from springtide.plan.moves import Move
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
@@ -159,7 +159,7 @@ class Mover:
         if options.hottest_first:
             heat = {(m.operator, m.slice): self.placement.weight[m.operator][m.slice] for m in parcels.moves}
             options = replace(options, heat=heat)
-        strategy = STRATEGIES[migration.strategy]
+        strategy = LIVE[migration.strategy]
         change.steps = strategy(parcels.moves, options) if parcels.moves else (Flip(()),)
 
     def _taken(self, change: Change, step: Step) -> bool:

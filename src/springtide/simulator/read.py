@@ -7,7 +7,7 @@ from typing import Any
 from springtide.ids import BadName, valid_name
 from springtide.migration.errors import Refused
 from springtide.migration.step import Options
-from springtide.migration.strategies import DEFAULT, STRATEGIES, check
+from springtide.migration.strategies import DEFAULT, LIVE, check_live
 from springtide.simulator.arrivals import read_profile
 from springtide.simulator.fields import BadScenario, Fields
 from springtide.simulator.scenario import (
@@ -184,14 +184,14 @@ def _state(fields: Fields) -> StateModel:
 
 
 def _migration(fields: Fields) -> MigrationModel:
-    strategy = fields.choice("strategy", STRATEGIES, DEFAULT)
+    strategy = fields.choice("strategy", LIVE, DEFAULT)
     options = Options(
         slices_an_epoch=fields.whole("slices_an_epoch", least=1) if fields.has("slices_an_epoch") else None,
         hottest_first=fields.flag("hottest_first", False),
         hold_s=fields.number("hold_s", Options.hold_s),
     )
     try:
-        check(strategy, options)
+        check_live(strategy, options)
     except Refused as refused:
         raise BadScenario(fields.path, "options that go together", str(refused)) from None
     stop_restart_s = fields.number("stop_restart_s") if fields.has("stop_restart_s") else None

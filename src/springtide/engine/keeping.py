@@ -1,0 +1,33 @@
+"""What is kept when an app stops to swap its workers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from springtide.blocks.manifest import OperatorState
+from springtide.engine.history import History
+
+States = Mapping[str, OperatorState]
+"""By keyed step."""
+
+
+@dataclass
+class Keeping:
+    """The state after the last epoch, and of the one in flight what its operators have made so far."""
+
+    history: History
+    captured: States = field(default_factory=dict)
+
+    def store(self) -> States | None:
+        """Make all of it durable, and tell what it is then; None if that could not be done."""
+        if not self.history.rest():
+            return None
+        kept = self.history.durability.keep(self.captured)
+        if kept is None:
+            return None
+        self.captured = kept
+        return {**self.last(), **kept}
+
+    def last(self) -> States:
+        """The state that is durable."""
+        found = self.history.durable
+        return {} if found is None else found.operators

@@ -1,0 +1,97 @@
+"""Migrations that stop the app: their phases, carried out in the thread of the epochs."""
+
+import threading
+from collections.abc import Callable
+
+from springtide import faults
+from springtide.engine.keeping import Keeping, States
+from springtide.engine.roster import Roster, ring_replicas
+from springtide.engine.standby import Standbys
+from springtide.migration.phase import Commit, Init, Point, Prepare, Swap
+from springtide.migration.progress import COMMIT, DONE, FAILED, INIT, PREPARE, SWAP, Migration
+from springtide.plan.plan import Plan
+from springtide.plan.ring import Ring
+
+Restore = Callable[[Init, States, Plan, float], bool]
+"""Gives new workers their state, in so many seconds; whether all have it."""
+AGAIN_S = 0.05
+"""Between two tries to cancel what runs: a job may be about to start."""
+
+
+class Stopping:
+    """At most one migration that waits for the app to stop."""
+
+    def __init__(self, roster: Roster, restore: Restore, cancel_jobs: Callable[[], None], start_s: float) -> None:
+        self.roster, self.start_s = roster, start_s
+        self._fetch, self._cancel_jobs = restore, cancel_jobs
+        self._waiting: Migration | None = None
+
+    def ask(self, migration: Migration) -> None:
+        """Let the app stop for a migration, as soon as it is where that wants it."""
+        migration.enter(PREPARE)
+        self._waiting = migration
+        if _stops_at(migration) is Point.ANYWHERE:
+            threading.Thread(target=self._kill, args=(migration,), name="springtide-killing", daemon=True).start()
+
+    def due(self, here: Point) -> bool:
+        """Whether the app is to stop, now that it is here."""
+        waiting = self._waiting
+        return waiting is not None and waiting.state == PREPARE and _stops_at(waiting) <= here
+
+    def carry_out(self, keeping: Keeping) -> Plan:
+        """All that comes after the app has stopped; it goes on under the plan that is returned."""
+        migration, self._waiting = self._waiting, None
+        assert migration is not None, "a migration is due"
+        states: States | None = None
+        for phase in migration.stops:
+            if isinstance(phase, Commit):
+                migration.enter(COMMIT)
+                faults.fire("stop.commit")
+                states = keeping.store()
+                if states is None:
+                    migration.end(FAILED, "the state could not be made durable; the app goes on as it was")
+                    self.roster.wanted = len(self.roster.staying())
+                    return self.roster.plan
+            elif isinstance(phase, Swap):
+                migration.enter(SWAP)
+                faults.fire("stop.swap")
+                self._swap(migration)
+            elif isinstance(phase, Init):
+                migration.enter(INIT)
+                faults.fire("stop.init")
+                self._restore(migration, phase, keeping.last() if states is None else states)
+        return self.roster.plan
+
+    def _kill(self, migration: Migration) -> None:
+        """Cancel what runs until the app has stopped."""
+        ended = threading.Event()
+        while migration.under_way and migration.state == PREPARE:
+            self._cancel_jobs()
+            ended.wait(AGAIN_S)
+
+    def _swap(self, migration: Migration) -> None:
+        roster = self.roster
+        new = roster.cluster.replace(migration.workers, self.start_s)
+        migration.swapped = len(new)
+        with roster.lock:
+            roster.ring = Ring.even(roster.plan.slices, new)
+            owners = roster.ring.owners()
+            replicas = ring_replicas(roster.ring, owners, roster.replicas)
+            roster.standbys, roster.leaving = Standbys(), set()
+            roster.served = None
+            steps = list(roster.plan.operators)
+            roster.change(dict.fromkeys(steps, owners), dict.fromkeys(steps, replicas), tuple(new))
+
+    def _restore(self, migration: Migration, init: Init, states: States) -> None:
+        restored = self._fetch(init, states, self.roster.plan, self.start_s)
+        asked, came = migration.workers, migration.swapped
+        if came < asked:
+            migration.end(FAILED, f"of {asked} workers {came} came in {self.start_s:.0f} s; the app goes on with those")
+        elif not restored:
+            migration.end(DONE, "not every worker has its state yet: some will fetch it in their first epoch")
+        else:
+            migration.end(DONE)
+
+
+def _stops_at(migration: Migration) -> Point:
+    return next(phase.stop for phase in migration.stops if isinstance(phase, Prepare))
