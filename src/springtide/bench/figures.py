@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-Figure = float | int | str
+Figure = float | int | str | None
 Draw = Callable[[Any], None]
 """Draws on a Matplotlib axes."""
 

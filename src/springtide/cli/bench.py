@@ -3,7 +3,7 @@
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 
 import typer
 from rich.console import Console
@@ -15,7 +15,10 @@ from springtide.bench.deploy import DeployBench
 from springtide.bench.estimate import EstimateBench
 from springtide.bench.figures import Findings
 from springtide.bench.growth import GrowthBench
+from springtide.bench.journey import dataflow_of
 from springtide.bench.latency import LatencyBench
+from springtide.bench.migrate import STRATEGIES as MIGRATE
+from springtide.bench.migrate import MigrateBench, MigrateSuite
 from springtide.bench.priorities import PrioritiesBench
 from springtide.bench.qod import QodBench
 from springtide.bench.recover import RecoverBench
@@ -106,6 +109,33 @@ def replication(as_json: Json = False, quick: Quick = False, out: Out = HERE) ->
     """The throughput with one and two replicas of each slice against that with none."""
     quicker = ReplicationBench(20_000, 20_000, rounds=1, epochs=6, practice=False, stored=50_000, changed=1_000)
     bench = quicker if quick else ReplicationBench()
+    _publish(bench, out, as_json)
+
+
+@app.command()
+def migrate(
+    dag: Annotated[str, typer.Option(help="linear, diamond, star, grid, traffic, or linear-N with N tasks.")] = "grid",
+    direction: Annotated[Literal["in", "out"], typer.Option(help="To fewer workers, or to more.")] = "in",
+    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(MIGRATE)}, or all of them.")] = "all",
+    suite: Annotated[bool, typer.Option("--suite", help="All dataflows in both directions, in under 40 min.")] = False,
+    window: Annotated[float, typer.Option(help="Seconds for which output must be steady.", min=1.0)] = 60.0,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """Dataflows moved to other workers: stopping strategies (restart, drain, capture) beside live ones."""
+    chosen = MIGRATE if strategy == "all" else tuple(strategy.split(","))
+    if unknown := sorted(set(chosen) - set(MIGRATE)):
+        raise typer.BadParameter(f"expected strategies of {', '.join(MIGRATE)}, or all, got {', '.join(unknown)}")
+    try:
+        dataflow_of(dag)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if quick:
+        few = ("drain", "capture", "handover")
+        bench: Bench = MigrateBench("linear", direction, few, window_s=5.0, calm_epochs=4)
+    else:
+        bench = MigrateSuite(strategies=chosen) if suite else MigrateBench(dag, direction, chosen, window)
     _publish(bench, out, as_json)
 
 

@@ -1,0 +1,155 @@
+"""A journey: one dataflow on workers that are changed again and again, each time by a strategy, and measured."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from statistics import median
+
+from springtide.bench.dataflow_app import build
+from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
+from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
+from springtide.bench.trial import cluster_session, wait_for
+from springtide.dataflow import sinks, sources
+from springtide.engine.running import Running
+from springtide.metrics.course import Course
+from springtide.metrics.migration import MigrationMeasures, measure
+from springtide.metrics.report import EpochReport
+from springtide.metrics.stability import Steadiness
+
+IN, OUT = "in", "out"
+MOST_WORKERS = 4
+"""A new worker takes about four seconds of a core to start: as many as two cores can host beside their work."""
+KEYS = 64
+DURABLE_EVERY = 8
+"""Epochs from one periodic checkpoint to the next, as `restart` goes back to them."""
+WAY_BACK = "handover"
+"""How workers come back between two migrations in one direction."""
+PATIENCE = 2.0
+"""How often the window may pass before an output that is not steady counts as such."""
+
+
+def dataflow_of(name: str) -> Dataflow:
+    """One of the five, or `linear-50` and the like."""
+    if name in DATAFLOWS:
+        return DATAFLOWS[name]
+    kind, _, tasks = name.partition("-")
+    if kind == "linear" and tasks.isdecimal() and int(tasks):
+        return linear(int(tasks))
+    raise ValueError(f"expected a dataflow of {', '.join(DATAFLOWS)} or linear-N, got {name!r}")
+
+
+def workers_of(dataflow: Dataflow, most: int = MOST_WORKERS) -> tuple[int, int]:
+    """Few and many: half the machines of table 1 and all of them, as far as this machine can host them."""
+    many = max(2, min(dataflow.sizes().default_vms, most))
+    return ceil(many / 2), many
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One migration to measure, or one that only leads back."""
+
+    strategy: str
+    direction: str
+    measured: bool = True
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A migration that was measured, and the epochs around it."""
+
+    leg: Leg
+    course: Course
+    measures: MigrationMeasures
+    median_epoch_s: float
+    """From one output to the next, in the calm before."""
+    reports: tuple[EpochReport, ...]
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What a dataflow went through, and whether anything of it shows in its results."""
+
+    dataflow: str
+    passed: tuple[Passed, ...]
+    lost: int
+    duplicated: int
+    miscounted: int
+    """Counts of tasks that are wrong."""
+
+
+@dataclass(frozen=True)
+class Voyage:
+    """How a journey is made."""
+
+    directory: Path
+    dataflow: str
+    legs: tuple[Leg, ...]
+    few: int
+    many: int
+    calm_epochs: int = 6
+    window_s: float = 60.0
+    """How long the output has to be steady."""
+    service_s: float | None = None
+    """Of a task, for each event; None: as long as the dataflow can hold."""
+
+
+def legs(strategies: Sequence[str], direction: str | None) -> tuple[Leg, ...]:
+    """Each strategy in one direction, with a way back that is not measured; or in both, there and back."""
+    if direction is None:
+        return tuple(Leg(strategy, way) for strategy in strategies for way in (OUT, IN))
+    back = Leg(WAY_BACK, OUT if direction == IN else IN, measured=False)
+    return tuple(leg for strategy in strategies for leg in (Leg(strategy, direction), back))[:-1]
+
+
+def travel(voyage: Voyage) -> Journey:
+    """Make a journey in this process."""
+    dataflow = dataflow_of(voyage.dataflow)
+    start = voyage.few if voyage.legs[0].direction == OUT else voyage.many
+    source, sink = sources.generator(EVENTS_S, keys=KEYS, seed=3), sinks.memory()
+    service = {} if voyage.service_s is None else {"service_s": voyage.service_s}
+    app = build(dataflow, source=source, sink=sink, **service)
+    running = app.start(
+        cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
+        local=str(voyage.directory / "local"), workers=start, durable_every=DURABLE_EVERY,
+    )  # fmt: skip
+    try:
+        passed = [_pass(running, leg, voyage) for leg in voyage.legs]
+    finally:
+        reports = running.stop()
+    events = sum(report.rows_in for report in reports if not report.replayed)
+    keys = keys_of(source, events)
+    oracle = expected(dataflow, keys, keys.__getitem__)
+    found = faults(sink.rows(), oracle)
+    measured = tuple(each for each in passed if each.leg.measured)
+    return Journey(voyage.dataflow, measured, *found, miscounted(sink.rows(), oracle))
+
+
+def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
+    """A calm, the migration, and what comes after it until the output is steady or will not become so."""
+    first = len(running.reports)
+    wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
+    asked = time.time()
+    migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy)
+    wait_for(running, lambda: not migration.under_way)
+    if migration.state != "done" or migration.ended_at is None:
+        raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
+    course = Course(leg.strategy, asked, migration.ended_at, dict(migration.phases))
+    steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s))
+    until = migration.ended_at + PATIENCE * voyage.window_s
+
+    def over() -> bool:
+        now = running.reports
+        if not now or now[-1].ended_at <= course.ended_at:  # type: ignore[operator]
+            return False
+        if not leg.measured or now[-1].ended_at > until:
+            return True
+        return measure(course, now[first:], steadiness).stabilise_s is not None
+
+    wait_for(running, over)
+    reports = tuple(running.reports[first:])
+    calm = [report.ended_at for report in reports if report.ended_at <= asked]
+    usual = median(late - early for early, late in pairwise(calm)) if len(calm) > 1 else 0.0
+    return Passed(leg, course, measure(course, reports, steadiness), usual, reports)

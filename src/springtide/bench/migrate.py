@@ -1,0 +1,122 @@
+"""Dataflows that are moved to other workers while they run: the strategies that stop them, and the live ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from springtide.bench.arena import Arena, arena
+from springtide.bench.dataflows import DATAFLOWS
+from springtide.bench.figures import Figure, Findings, rounded
+from springtide.bench.journey import IN, Journey, Passed, Voyage, dataflow_of, legs, travel, workers_of
+from springtide.bench.migrate_picture import draw
+
+STRATEGIES = ("restart", "drain", "capture", "handover", "progressive")
+LONG = "linear-50"
+"""For how long it takes to drain a long row of tasks."""
+MEASURES = ("restore_s", "drain_s", "rebalance_s", "catchup_s", "recovery_s", "stabilise_s")
+
+
+@dataclass(frozen=True)
+class MigrateBench:
+    """One dataflow, one direction, some strategies."""
+
+    dag: str = "grid"
+    direction: str = IN
+    strategies: Sequence[str] = STRATEGIES
+    window_s: float = 60.0
+    calm_epochs: int = 8
+
+    def run(self) -> Findings:
+        with arena("migrate") as place:
+            journey = self.journey(place)
+        figures: dict[str, Figure] = {"dag": self.dag, "direction": self.direction, **faults([journey])}
+        few, many = workers_of(dataflow_of(self.dag))
+        figures |= {"few": few, "many": many, "window_s": self.window_s}
+        figures["median_epoch_s"] = rounded(min(passed.median_epoch_s for passed in journey.passed))
+        for passed in journey.passed:
+            figures |= figures_of(passed)
+        return Findings("migrate", HEADERS, list(rows_of(journey)), figures, lambda axes: draw(axes, [journey]))
+
+    def journey(self, place: Arena) -> Journey:
+        few, many = workers_of(dataflow_of(self.dag))
+        voyage = Voyage(
+            place.scratch / self.dag, self.dag, legs(self.strategies, self.direction), few, many, self.calm_epochs,
+            self.window_s,
+        )  # fmt: skip
+        return sail(place, voyage)
+
+
+@dataclass(frozen=True)
+class MigrateSuite:
+    """All five dataflows in both directions, and a long row of tasks that is drained and captured."""
+
+    dags: Sequence[str] = tuple(DATAFLOWS)
+    strategies: Sequence[str] = STRATEGIES
+    window_s: float = 15.0
+    """Shorter than for one dataflow: so that all of it takes less than 40 minutes."""
+    calm_epochs: int = 5
+    long: bool = True
+
+    def run(self) -> Findings:
+        with arena("migrate-suite") as place:
+            journeys = [sail(place, voyage) for voyage in self._voyages(place.scratch)]
+        figures: dict[str, Figure] = {**faults(journeys), "window_s": self.window_s}
+        for journey in journeys:
+            for passed in journey.passed:
+                prefix = f"{journey.dataflow.replace('-', '_')}_{passed.leg.direction}_"
+                figures |= {prefix + name: value for name, value in figures_of(passed).items()}
+                figures[f"{prefix}median_epoch_s_{passed.leg.strategy}"] = rounded(passed.median_epoch_s)
+        rows = [row for journey in journeys for row in rows_of(journey)]
+        return Findings("migrate-suite", HEADERS, rows, figures, lambda axes: draw(axes, journeys))
+
+    def _voyages(self, scratch: Path) -> Iterator[Voyage]:
+        for dag in self.dags:
+            few, many = workers_of(dataflow_of(dag))
+            route = legs(self.strategies, None)
+            yield Voyage(scratch / dag, dag, route, few, many, self.calm_epochs, self.window_s)
+        if self.long:
+            route = legs(("drain", "capture"), IN)
+            yield Voyage(scratch / LONG, LONG, route, 2, 3, 2, self.window_s)
+
+
+def sail(place: Arena, voyage: Voyage) -> Journey:
+    """A journey in a process and a Spark of its own."""
+    journey = place.call(voyage.dataflow, travel, voyage)
+    place.leave(voyage.dataflow)
+    return journey
+
+
+def faults(journeys: Sequence[Journey]) -> dict[str, int]:
+    """What is wrong with the results, over all strategies."""
+    return {
+        "lost": sum(journey.lost for journey in journeys),
+        "duplicated": sum(journey.duplicated for journey in journeys),
+        "miscounted": sum(journey.miscounted for journey in journeys),
+    }
+
+
+def figures_of(passed: Passed) -> dict[str, Figure]:
+    """The seven measures of one migration, by strategy."""
+    name, measures = passed.leg.strategy, passed.measures
+    found: dict[str, Figure] = {f"replayed_{name}": measures.replayed_rows}
+    for measure in MEASURES:
+        value = getattr(measures, measure)
+        found[f"{measure}_{name}"] = None if value is None else rounded(value)
+    return found
+
+
+HEADERS = [
+    "dataflow", "direction", "strategy", "restore s", "drain s", "rebalance s", "catch-up s", "recovery s",
+    "steady s", "replayed", "median epoch s",
+]  # fmt: skip
+
+
+def rows_of(journey: Journey) -> Iterator[list[str]]:
+    """A line for each migration."""
+    for passed in journey.passed:
+        measures = [getattr(passed.measures, measure) for measure in MEASURES]
+        yield [
+            journey.dataflow, passed.leg.direction, passed.leg.strategy,
+            *("–" if value is None else f"{value:.2f}" for value in measures),
+            str(passed.measures.replayed_rows), f"{passed.median_epoch_s:.2f}",
+        ]  # fmt: skip
