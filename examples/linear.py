@@ -5,9 +5,8 @@
     source ─ task-1 ─ task-2 ─ task-3 ─ task-4 ─ task-5 ─ sink
        8        8        8        8        8        8       8   events a second
 
-Every task counts the events of each key, takes 5 ms for each event, and hands it on. As an epoch goes through the
-tasks one after the other, it is here that a longer row takes longer: see `springtide.bench.dataflows.linear` for one
-of any length.
+Every task counts the events of each key, takes 5 ms for each event, and hands it on. An epoch goes through the tasks
+one after the other, so a longer row takes longer: `springtide.bench.dataflows.linear` makes one of any length.
 """
 
 from springtide import App

@@ -159,7 +159,9 @@ def test_two_stage(run_app: RunApp) -> None:
     assert [r.rows_in for r in reports] == [500] * 4
 
 
-@pytest.mark.parametrize("name", DATAFLOWS)
+@pytest.mark.parametrize(
+    "name", [name if name == "star" else pytest.param(name, marks=pytest.mark.slow) for name in DATAFLOWS]
+)
 def test_dataflows_hand_on_every_event_by_every_way_and_count_it_once(run_app: RunApp, name: str) -> None:
     events = 24
     source = sources.generator(8, limit=events, start_s=LONG_AGO_S, max_rows_per_epoch=events // 2, keys=6)
