@@ -11,6 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from springtide import App, sinks, sources
+from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
+from springtide.bench.dataflows import DATAFLOWS
 from springtide.dataflow.sources import Generator
 from springtide.metrics.report import EpochReport
 
@@ -51,7 +53,9 @@ def bag(rows: list[Row]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(sorted(row.items())) for row in rows)
 
 
-@pytest.mark.parametrize("name", ["wordcount", "clickstream", "sessions", "two_stage", "taxi_drives", "knn"])
+@pytest.mark.parametrize(
+    "name", ["wordcount", "clickstream", "sessions", "two_stage", "taxi_drives", "knn", *DATAFLOWS]
+)
 def test_an_example_defines_an_app_that_is_whole(name: str) -> None:
     app = example(name)["app"]
     assert isinstance(app, App)
@@ -153,3 +157,20 @@ def test_two_stage(run_app: RunApp) -> None:
     assert {level: users for level, users in found.items() if users} == dict(expected)
     assert set(found) - set(expected), "users climbed past some levels"
     assert [r.rows_in for r in reports] == [500] * 4
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "star" else pytest.param(name, marks=pytest.mark.slow) for name in DATAFLOWS]
+)
+def test_dataflows_hand_on_every_event_by_every_way_and_count_it_once(run_app: RunApp, name: str) -> None:
+    events = 24
+    source = sources.generator(8, limit=events, start_s=LONG_AGO_S, max_rows_per_epoch=events // 2, keys=6)
+    sink, dataflow = sinks.memory(), DATAFLOWS[name]
+    reports = run_app(example(name)["build"](source, sink, service_s=0.0005))
+
+    right = expected(dataflow, range(events), keys_of(source, events).__getitem__)
+    assert faults(sink.rows(), right) == (0, 0)
+    assert miscounted(sink.rows(), right) == 0
+    assert [r.rows_in for r in reports] == [events // 2] * 2
+    last = {o.step: o.rows_in for o in reports[-1].operators}
+    assert last == {task.name: dataflow.copies[task.name] * events // 2 for task in dataflow.tasks}
