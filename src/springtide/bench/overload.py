@@ -36,8 +36,6 @@ WARM_ROWS_PER_S = 30.0
 WARM_EPOCHS = 8
 QUICK_S = 1.5
 """An epoch that takes no longer, with the few rows of the beginning, is no cold one."""
-WARM_S = 45.0
-"""Long enough for any machine; one that is busy with other things may never be quick."""
 FIRST_BURST = 500
 LONG = 3.0
 """An epoch that takes so many times as long as one with few drives tells how many the app keeps up with."""
@@ -63,6 +61,8 @@ class Overload:
     detail: int = 24
     capacity: float | None = None
     """Drives a second; measured if it is not given."""
+    warm_s: float = 45.0
+    """The first epochs are slow; a machine that is busy with other things may never be quick."""
 
     def profile(self, capacity: float) -> rates.Rate:
         """The rate of each topic."""
@@ -138,7 +138,7 @@ def run_overload(course: Overload) -> Overloaded:
     sending = _Sending(course.servers, topics)
     try:
         with sending.at(rates.constant(WARM_ROWS_PER_S)):
-            until_s = time.time() + WARM_S
+            until_s = time.time() + course.warm_s
             wait_for(running, lambda: _warm(running.reports, late=time.time() > until_s))
         capacity = course.capacity or _capacity(running, sending)
         began_s = time.time() + course.settle_s

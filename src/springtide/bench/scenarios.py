@@ -102,6 +102,9 @@ def play(scenario: Scenario, directory: Path, config: EconomyConfig) -> Played:
             watch.start(spark)
         for number, watch in enumerate(watches):
             watch.gather(number)
+        if time.time() > began:
+            late = f"{time.time() - began:.0f} s after the load began"
+            raise RuntimeError(f"the apps were in their places {late}: the machine is busy with something else")
         while time.time() < began + scenario.seconds:
             for watch in watches:
                 watch.look()

@@ -102,12 +102,14 @@ class ShedBench:
     settle_s: float = 15.0
     apart: bool = True
     """A Spark of its own for each."""
+    warm_s: float = 45.0
+    """The longest that each may take to warm up."""
 
     def run(self) -> Findings:
         with Broker() as broker, arena("shed") as place:
             peer = Overload(
                 "without", broker.servers, place.scratch / "without", dict.fromkeys(MINIMA, 1.0), self.phases_s,
-                self.settle_s,
+                self.settle_s, warm_s=self.warm_s,
             )  # fmt: skip
             without = place.call("without" if self.apart else "both", run_overload, peer)
             if self.apart:
