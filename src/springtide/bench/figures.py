@@ -1,7 +1,7 @@
 """What an experiment found: a table for people, a picture, and one JSON line."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ class Findings:
     name: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    figures: dict[str, Figure]
+    figures: Mapping[str, Figure]
     draw: Draw
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:

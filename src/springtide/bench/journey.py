@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
-from springtide.bench.dataflow_app import build
+from springtide.bench.dataflow_app import SERVICE_S, build, occupancy
 from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 from springtide.bench.trial import cluster_session, wait_for
@@ -27,6 +27,7 @@ DURABLE_EVERY = 8
 """Epochs from one periodic checkpoint to the next, as `restart` goes back to them."""
 WAY_BACK = "handover"
 """How workers come back between two migrations in one direction."""
+BUSY = 0.4
 PATIENCE = 2.0
 """How often the window may pass before an output that is not steady counts as such."""
 
@@ -45,6 +46,11 @@ def workers_of(dataflow: Dataflow, most: int = MOST_WORKERS) -> tuple[int, int]:
     """Few and many: half the machines of table 1 and all of them, as far as this machine can host them."""
     many = max(2, min(dataflow.sizes().default_vms, most))
     return ceil(many / 2), many
+
+
+def service_of(dataflow: Dataflow) -> float:
+    """Seconds of work for each event, so that the tasks along the longest way are busy for less than half the time."""
+    return min(SERVICE_S, SERVICE_S * BUSY / occupancy(dataflow))
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Voyage:
     window_s: float = 60.0
     """How long the output has to be steady."""
     service_s: float | None = None
-    """Of a task, for each event; None: as long as the dataflow can hold."""
+    """Of a task, for each event; None: as long as the dataflow can hold with ease."""
 
 
 def legs(strategies: Sequence[str], direction: str | None) -> tuple[Leg, ...]:
@@ -109,8 +115,7 @@ def travel(voyage: Voyage) -> Journey:
     dataflow = dataflow_of(voyage.dataflow)
     start = voyage.few if voyage.legs[0].direction == OUT else voyage.many
     source, sink = sources.generator(EVENTS_S, keys=KEYS, seed=3), sinks.memory()
-    service = {} if voyage.service_s is None else {"service_s": voyage.service_s}
-    app = build(dataflow, source=source, sink=sink, **service)
+    app = build(dataflow, source=source, sink=sink, service_s=voyage.service_s or service_of(dataflow))
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
         local=str(voyage.directory / "local"), workers=start, durable_every=DURABLE_EVERY,
@@ -131,6 +136,8 @@ def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
     """A calm, the migration, and what comes after it until the output is steady or will not become so."""
     first = len(running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
+    usual = _usual_s(running.reports[first:])
+    time.sleep(usual / 2)  # In the midst of an epoch, as a request comes.
     asked = time.time()
     migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy)
     wait_for(running, lambda: not migration.under_way)
@@ -150,6 +157,10 @@ def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
 
     wait_for(running, over)
     reports = tuple(running.reports[first:])
-    calm = [report.ended_at for report in reports if report.ended_at <= asked]
-    usual = median(late - early for early, late in pairwise(calm)) if len(calm) > 1 else 0.0
     return Passed(leg, course, measure(course, reports, steadiness), usual, reports)
+
+
+def _usual_s(reports: Sequence[EpochReport]) -> float:
+    """From the end of one epoch to that of the next."""
+    ends = [report.ended_at for report in reports]
+    return median(late - early for early, late in pairwise(ends)) if len(ends) > 1 else 0.0

@@ -11,7 +11,7 @@ from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.dataflow.errors import StepFailed
-from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
+from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink, Union
 from springtide.engine.bound import BoundGraph
 from springtide.engine.computed import Computed
 from springtide.engine.computing import Computing
@@ -240,4 +240,6 @@ class EpochRunner:
         )
 
     def _feeds_a_sink(self, step: str) -> bool:
-        return any(isinstance(self.bound.graph[c], Sink) for c in self.bound.graph.consumers[step])
+        """Whether its rows are what a sink gets, alone or with those of others."""
+        consumers = [self.bound.graph[name] for name in self.bound.graph.consumers[step]]
+        return any(isinstance(c, Sink) or (isinstance(c, Union) and self._feeds_a_sink(c.name)) for c in consumers)

@@ -1,0 +1,71 @@
+"""`bench migrate`: its figures, and a short journey on real workers on which nothing is lost or counted twice."""
+
+from pathlib import Path
+
+import pytest
+
+from springtide.bench.arena import arena
+from springtide.bench.dataflows import DATAFLOWS, GRID, LINEAR
+from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, service_of, workers_of
+from springtide.bench.migrate import HEADERS, faults, figures_of, rows_of, sail
+from springtide.metrics.course import Course
+from springtide.metrics.migration import MigrationMeasures
+
+
+def test_each_strategy_starts_where_the_paper_has_it_start() -> None:
+    assert legs(("drain", "capture"), IN) == (
+        Leg("drain", IN), Leg("handover", OUT, measured=False), Leg("capture", IN),
+    )  # fmt: skip
+    assert legs(("drain",), None) == (Leg("drain", OUT), Leg("drain", IN))
+
+
+def test_workers_and_service_times_are_what_this_machine_can_hold() -> None:
+    assert {name: workers_of(dataflow) for name, dataflow in DATAFLOWS.items()} == {
+        "linear": (2, 3), "diamond": (2, 4), "star": (2, 4), "grid": (2, 4), "traffic": (2, 4),
+    }  # fmt: skip
+    assert workers_of(GRID, most=100) == (6, 11), "as in table 1"
+    assert service_of(LINEAR) == 0.005
+    assert service_of(dataflow_of("linear-50")) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("name", ["square", "linear-", "linear-0", "linear-x", "grid-2"])
+def test_a_dataflow_that_does_not_exist_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="expected a dataflow of linear, diamond, star, grid, traffic or linear-N"):
+        dataflow_of(name)
+
+
+def test_figures_are_by_strategy_and_what_is_not_applicable_is_null() -> None:
+    measures = MigrationMeasures(1.5, 0.25, 7.0, None, None, 30.0, 12)
+    passed = Passed(Leg("drain", IN), Course("drain", 0.0), measures, 0.8, ())
+    assert figures_of(passed) == {
+        "replayed_drain": 12, "restore_s_drain": 1.5, "drain_s_drain": 0.25, "rebalance_s_drain": 7.0,
+        "catchup_s_drain": None, "recovery_s_drain": None, "stabilise_s_drain": 30.0,
+    }  # fmt: skip
+    journeys = [Journey("star", (passed,), 1, 2, 3), Journey("grid", (), 10, 20, 30)]
+    assert faults(journeys) == {"lost": 11, "duplicated": 22, "miscounted": 33}
+    ((*row,),) = rows_of(journeys[0])
+    assert len(row) == len(HEADERS)
+    assert row[:4] == ["star", "in", "drain", "1.50"]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_a_short_journey() -> None:
+    """Real workers: three in a row, each swap by another strategy, and the sink gets every row once."""
+    route = (Leg("drain", OUT), Leg("capture", IN), Leg("restart", OUT))
+    with arena("journey") as place:
+        voyage = Voyage(Path(place.scratch), "linear-3", route, 1, 2, calm_epochs=3, window_s=1.0, service_s=0.02)
+        journey = sail(place, voyage)
+    assert (journey.lost, journey.duplicated, journey.miscounted) == (0, 0, 0)
+    drained, captured, restarted = journey.passed
+    assert drained.measures.replayed_rows == captured.measures.replayed_rows == 0
+    assert restarted.measures.replayed_rows > 0
+    assert all(not report.replayed for passed in (drained, captured) for report in passed.reports)
+    across = [report for report in captured.reports if len(set(map(workers, report.operators))) > 1]
+    assert len(across) == 1, "an epoch that some of the old workers began, and new ones finished"
+    assert across[0].retries == 0
+
+
+def workers(operator: object) -> frozenset[str]:
+    """Who worked on a step."""
+    return frozenset(instance.worker for instance in operator.instances)  # type: ignore[attr-defined]
