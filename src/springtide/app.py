@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from springtide.control.adapt import Adapt
 from springtide.control.address import control_directory
 from springtide.control.economy import SHARED
+from springtide.control.measuring import Measuring, MigrationLog
 from springtide.control.running import RunningControls
 from springtide.control.server import ControlServer
 from springtide.control.shedlog import ShedLog
@@ -151,6 +152,10 @@ class App(Dataflow):
     def _serve(self, running: Running, checkpoint: str) -> None:
         """Let other processes on this machine ask for changes."""
         controls = RunningControls(self.name, running, self.graph(), running.store)
+        workforce = running.workforce
+        running.listeners.append(
+            Measuring(MigrationLog(running.store), lambda: workforce.migration, lambda: running.reports)
+        )
         server = ControlServer(controls, control_directory(checkpoint, default_checkpoint(self.name)))
         running.at_end += [self._alone, server.stop, controls.stop]
         try:

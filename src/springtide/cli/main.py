@@ -16,6 +16,7 @@ from springtide.cli.demo import demo
 from springtide.cli.explain import NoSuchEntry, explain
 from springtide.cli.history import history
 from springtide.cli.load import CannotLoad, UserCodeFailed
+from springtide.cli.migrations import migrations
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
 from springtide.cli.plan import plan
@@ -123,6 +124,7 @@ cli.command()(move)
 cli.command()(cancel_migration)
 cli.command()(adapt)
 cli.command()(history)
+cli.command()(migrations)
 cli.command()(explain)
 cli.command()(queries)
 cli.command()(simulate)

@@ -75,7 +75,7 @@ class RunningControls:
         }
 
     def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
-        return self._running.workforce.scale(workers, strategy, options).to_json()
+        return self._running.scale(workers, strategy, options).to_json()
 
     def move(
         self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL

@@ -1,0 +1,58 @@
+"""`springtide migrations`: how an app was moved, and what that cost."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from springtide.cli.figures import decimal, moment, number
+from springtide.cli.history import OfApp
+from springtide.cli.options import Traceback
+from springtide.cli.reach import print_json
+from springtide.cli.status import find_checkpoint
+from springtide.cli.tables import plain_table
+from springtide.control.measuring import Account, read_migrations
+
+
+def migrations(
+    app: OfApp,
+    last: Annotated[int, typer.Option("--last", "-n", min=1, help="How many migrations.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, oldest first.")] = False,
+    traceback: Traceback = False,
+) -> None:
+    """Show how an app was moved, running or not, and how long each move disturbed it.
+
+    In seconds from the request: results flow again (restore), rows of before are out (catch-up), repeated ones are
+    (recovery), the output rate is steady. Drain and rebalance tell how long these took.
+    """
+    shown = read_migrations(find_checkpoint(app))[-last:]
+    if as_json:
+        for account in shown:
+            print_json(account.to_json())
+    elif shown:
+        Console().print(migrations_table(app, shown))
+    else:
+        Console().print("nothing was moved yet", markup=False, highlight=False)
+
+
+def migrations_table(app: str, accounts: list[Account]) -> Table:
+    """One migration a line."""
+    rows = []
+    for account in accounts:
+        found = account.measures
+        seconds = (
+            found.restore_s, found.drain_s, found.rebalance_s, found.catchup_s, found.recovery_s, found.stabilise_s,
+        )  # fmt: skip
+        rows.append(
+            [
+                str(account.number), moment(account.course.asked_at), account.course.strategy, account.what,
+                account.state, *map(decimal, seconds),
+                number(found.replayed_rows),
+            ]
+        )  # fmt: skip
+    names = [
+        "no", "at", "strategy", "what", "state", "restore s", "drain s", "rebalance s", "catch-up s", "recovery s",
+        "steady s", "replayed rows",
+    ]  # fmt: skip
+    return plain_table(f"migrations of {app}", names, rows, left=("at", "strategy", "what", "state"))

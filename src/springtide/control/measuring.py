@@ -1,0 +1,109 @@
+"""Every migration is measured, whoever asked for it, and what was found is kept in the checkpoint."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from springtide.blocks.store import Store
+from springtide.metrics.course import Course
+from springtide.metrics.migration import MigrationMeasures, measure
+from springtide.metrics.report import EpochReport
+from springtide.metrics.stability import Steadiness
+from springtide.migration.progress import Migration
+
+DIRECTORY = "migrations"
+CHUNK = 32
+"""Migrations in one file; it is rewritten when something is learnt of one."""
+PATIENCE = 3.0
+"""Windows after which an output that has not become steady is given up."""
+USUAL = Steadiness()
+
+
+@dataclass(frozen=True)
+class Account:
+    """A migration as it went."""
+
+    number: int
+    what: str
+    """In words: what was asked for."""
+    state: str
+    message: str
+    course: Course
+    measures: MigrationMeasures
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "number": self.number, "what": self.what, "state": self.state, "message": self.message,
+            **asdict(self.course), "measures": self.measures.to_json(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "Account":
+        told = {name: fields.pop(name) for name in ("number", "what", "state", "message")}
+        measures = MigrationMeasures.from_json(fields.pop("measures"))
+        return cls(**told, course=Course(**fields), measures=measures)
+
+
+class MigrationLog:
+    """Accounts by number; goes on with those of an earlier driver."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._accounts = {account.number: account for account in read_migrations(store)}
+        self.next = max(self._accounts, default=0) + 1
+
+    def put(self, account: Account) -> None:
+        """Keep an account, in place of an earlier one of the same number."""
+        self._accounts[account.number] = account
+        self.next = max(self.next, account.number + 1)
+        first = account.number - account.number % CHUNK
+        numbers = (n for n in range(first, first + CHUNK) if n in self._accounts)
+        lines = "".join(f"{json.dumps(self._accounts[n].to_json())}\n" for n in numbers)
+        self.store.put(f"{DIRECTORY}/{first:09d}.jsonl", lines.encode())
+
+
+def read_migrations(store: Store) -> list[Account]:
+    """All that were measured, oldest first."""
+    lines = [line for name in store.list(DIRECTORY) for line in store.get(f"{DIRECTORY}/{name}").decode().splitlines()]
+    return [Account.from_json(json.loads(line)) for line in lines]
+
+
+class Measuring:
+    """Told of every epoch; keeps an account when a migration has ended, and again when the output is steady."""
+
+    def __init__(
+        self,
+        log: MigrationLog,
+        current: Callable[[], Migration | None],
+        reports: Callable[[], Sequence[EpochReport]],
+        steadiness: Steadiness = USUAL,
+    ) -> None:
+        self._log, self._current, self._reports, self._steadiness = log, current, reports, steadiness
+        self._migration: Migration | None = None
+        self._number = 0
+        self._told = self._over = False
+
+    def __call__(self, report: EpochReport) -> None:
+        """An epoch has ended."""
+        migration = self._current()
+        if migration is not self._migration:
+            if self._migration is not None and not self._over:
+                self._keep(self._migration)  # As far as it is known: what comes now belongs to another one.
+            self._migration, self._number = migration, self._log.next
+            self._told = self._over = False
+        if migration is None or self._over or migration.ended_at is None or report.ended_at <= migration.ended_at:
+            return
+        late = report.ended_at > migration.ended_at + PATIENCE * self._steadiness.window_s
+        if not self._told or late or report.ended_at > migration.ended_at + self._steadiness.window_s:
+            account = self._keep(migration)
+            self._told, self._over = True, late or account.measures.stabilise_s is not None
+
+    def _keep(self, migration: Migration) -> Account:
+        course = Course(migration.strategy, migration.began_at, migration.ended_at, dict(migration.phases))
+        since = migration.began_at - self._steadiness.calm_s
+        near = [report for report in self._reports() if report.ended_at > since]
+        measures = measure(course, near, self._steadiness)
+        account = Account(self._number, migration.what, migration.state, migration.message, course, measures)
+        self._log.put(account)
+        return account
