@@ -157,6 +157,18 @@ def test_an_epoch_that_ends_with_the_request_was_before_it() -> None:
     assert measure(course("handover", 10.0, 12.0), idle).catchup_s == 0.0
 
 
+def test_what_ends_with_a_phase_was_before_it() -> None:
+    assert measure(course("drain", 9.5, 12.0, swap=9.5, init=11.0), every_second(0, 30)).restore_s == 2.5
+    late = [*every_second(0, 12), report(13, 15.0), report(14, 20.0)]
+    assert measure(course("handover", 9.5, 12.0), late).restore_s == 3.0
+
+
+def test_a_migration_that_disturbs_late_is_not_steady_from_the_beginning() -> None:
+    reports = [*every_second(0, 50), *every_second(60, 120)]
+    assert measure(course("progressive", 20.0, 25.0), reports, SHORT).stabilise_s == 0.0
+    assert measure(course("progressive", 20.0, 55.0), reports, SHORT).stabilise_s == pytest.approx(39.5, abs=1.0)
+
+
 def test_phases_in_no_order_never_take_less_than_no_time() -> None:
     found = measure(course("capture", 9.0, 8.0, prepare=9.0, swap=8.0, init=7.0), every_second(0, 12))
     assert (found.drain_s, found.rebalance_s) == (0.0, 0.0)
@@ -180,6 +192,12 @@ def test_what_is_repeated_later_has_another_cause() -> None:
     lost = [report(n, 30.0 + n, replayed=True) for n in (12, 13, 14)]
     later = [report(15, 50.0, retries=1), report(16, 51.0)]
     assert measure(course("handover", 9.5, 12.5), [*every_second(0, 14), *lost, *later]).replayed_rows == 0
+
+
+def test_rows_that_were_out_are_out_though_a_worker_is_lost_while_slices_move() -> None:
+    repeated = [report(n, 13.0 + n / 8, replayed=True) for n in (9, 10, 11, 12)]
+    found = measure(course("progressive", 9.5, 20.0), [*every_second(0, 12), *repeated, *every_second(16, 30)])
+    assert (found.catchup_s, found.replayed_rows) == (0.5, 40)
 
 
 def test_going_back_twice_counts_twice() -> None:
@@ -260,11 +278,17 @@ def restarts(draw: st.DrawFn) -> Told:
         life.now += draw(st.integers(0, 4)) / 8
         life.run(epoch, draw(eighths), draw(st.integers(0, 50)))
     life.now += draw(eighths)
-    asked, checkpoint, begun = life.now, draw(st.integers(-1, last)), last
-    if draw(st.booleans()):
+    asked, begun = life.now, last
+    under_way = draw(st.sampled_from(["nothing", "killed", "finished"]))
+    if under_way != "nothing":
         begun = last + 1
+    if under_way == "killed":
         life.attempts[begun] += 1
-    swap = life.now
+    if under_way == "finished":
+        life.now -= 1 / 16
+        life.run(begun, draw(eighths), draw(st.integers(0, 50)))
+        last = begun
+    checkpoint, swap = draw(st.integers(-1, last)), life.now
     init = life.now = swap + draw(eighths)
     done = init + draw(st.integers(0, 160)) / 8
     for epoch in range(checkpoint + 1, last + 1):
@@ -275,10 +299,13 @@ def restarts(draw: st.DrawFn) -> Told:
         if life.now > done + 1:
             break
     again = [e for e in life.attempts if life.attempts[e] > 1]
+    out = [min(t for t in life.out_at[e] if t > init) for e in again] or [asked]
+    if under_way == "finished" and not again:
+        out = life.out_at[begun]
     return Told(
         course("restart", asked, done, begun, swap=swap, init=init, done=done),
         life.reports,
-        max((min(t for t in life.out_at[e] if t > asked) for e in again), default=asked) - asked,
+        max(out) - asked,
         max((max(life.out_at[e]) for e in again), default=asked) - asked,
         sum(life.rows[e] * (life.attempts[e] - 1) for e in again),
     )

@@ -102,7 +102,8 @@ def test_before_a_late_lump_nothing_flows() -> None:
 
 
 def test_lumps_of_the_same_time_are_one_and_nothing_is_no_flow() -> None:
-    assert Flow.of([(1.0, 1.0), (1.0, 2.0), (0.0, 3.0)], 5.0).by(1.0) == 6.0
+    flow = Flow.of([(1.0, 1.0), (1.0, 2.0), (0.0, 3.0)], 5.0)
+    assert (flow.by(0.0), flow.by(1.0)) == (3.0, 6.0), "in whatever order they are told"
     assert Flow.of([(5.0, 4.0)], 0.0).rate(5.0, 2.0) == 2.0
     assert Flow.of([], 1.0).rate(5.0, 2.0) == 0.0
 

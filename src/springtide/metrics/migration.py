@@ -91,4 +91,4 @@ def _whole_s(course: Course) -> float | None:
 
 
 def _since(course: Course, at: float | None) -> float | None:
-    return None if at is None else max(0.0, at - course.asked_at)
+    return None if at is None else at - course.asked_at

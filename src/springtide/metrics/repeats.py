@@ -72,13 +72,12 @@ class Repeats:
         course = self.course
         if course.last_begun is not None:
             return course.last_begun
-        ended = [r.epoch for r in self.before]
-        repeated = [r.epoch for r in self.affected() if r.replayed]
-        to_come = [r for r in self.after if not r.replayed and r.epoch not in ended]
+        begun = [r.epoch for r in self.before]
+        to_come = [r for r in self.after if not r.replayed and r.epoch not in begun]
         coming = min(to_come, key=lambda r: r.epoch, default=None)
         if coming is not None and (course.stops or began_at(coming) <= course.asked_at):
-            ended.append(coming.epoch)
-        return max((*ended, *repeated), default=None)
+            begun.append(coming.epoch)
+        return max(begun, default=None)
 
     def caught_up_at(self) -> float | None:
         """When all rows that had entered before the request were out, those of repeated epochs once more.
