@@ -63,7 +63,7 @@ class Durability:
             self.wait()
             self._look(late=True)
             if not self.covers(head):
-                self._make(head)
+                self._pool.submit(self._make, head).result()  # There, as jobs of its thread make way for epochs.
         return self.covers(head)
 
     def keep(self, states: Mapping[str, OperatorState]) -> Mapping[str, OperatorState] | None:
@@ -71,7 +71,8 @@ class Durability:
         if self.each_epoch or not states:
             return states
         stored = set[str]() if self._base is None else self._base.state_blocks()
-        kept = self._deposit(Manifest("", Epoch(0), "", PlanVersion(0), 0, states), stored)
+        made = Manifest("", Epoch(0), "", PlanVersion(0), 0, states)
+        kept = self._pool.submit(self._deposit, made, stored).result()
         return None if kept is None else kept.operators
 
     def wait(self) -> None:

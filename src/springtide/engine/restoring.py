@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.blocks.manifest import OperatorState
 from springtide.engine.cluster import Cluster
-from springtide.engine.pools import COPIES, use
 from springtide.engine.record import RECORD
 from springtide.engine.worker.restore import FetchRuns
 from springtide.engine.worker.task import Storage
@@ -32,7 +31,6 @@ class Restoring:
     def __call__(self, init: Init, states: Mapping[str, OperatorState], plan: Plan, timeout_s: float) -> bool:
         """Whether every worker has said in time that it has its state; who says nothing is told again."""
         deadline = time.monotonic() + timeout_s
-        use(self.spark.sparkContext, COPIES)
         groups = [[step] for step in plan.operators] if init.in_order else [list(plan.operators)]
         done = [self._group(wanted(group, states, plan), plan, init.resend_s, deadline) for group in groups]
         return all(done)
