@@ -114,32 +114,33 @@ def test_what_is_usual_is_told_by_the_calm_if_it_can() -> None:
     assert usual_spread_s([1.0], 0.0) > 0
 
 
-def tried(outputs: Sequence[Lump], expected: float, spread_s: float, window_s: int, smooth_s: int) -> float:
-    """The first start, in quarters of a second, whose averages are all near; rows are added up by quarters."""
+def near_at(outputs: Sequence[Lump], expected: float, spread_s: float, smooth_s: int) -> dict[float, bool]:
+    """By the end of an average, each quarter of a second: is it near? Rows are added up by quarters."""
     quarters = round(outputs[-1][0] * 4)
     passed = [0.0] * (quarters + 1)
     before = -math.inf
     for at, rows in outputs:
         first = max(at - spread_s, before)
-        for q in range(quarters + 1):
+        for q in range(max(0, math.floor(first * 4)), math.ceil(at * 4) + 1):
             overlap = min(at, q / 4) - max(first, q / 4 - 0.25)
             if overlap > 0:
                 passed[q] += rows * overlap / (at - first)
         before = at
-    near = [0.799 * expected <= sum(passed[q - smooth_s * 4 + 1 : q + 1]) / smooth_s <= 1.201 * expected
-            for q in range(smooth_s * 4, quarters + 1)]  # fmt: skip
-    length = (window_s - smooth_s) * 4 + 1
-    starts = [q for q in range(len(near) - length + 1) if all(near[q : q + length])]
-    return starts[0] / 4 if starts else math.inf
+    rates = {q / 4: sum(passed[q - smooth_s * 4 + 1 : q + 1]) / smooth_s for q in range(smooth_s * 4, quarters + 1)}
+    return {at: abs(rate - expected) <= 0.2 * expected + 1e-6 for at, rate in rates.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     gaps=st.lists(st.sampled_from([1, 1, 1, 1, 2, 5]), min_size=20, max_size=60),
     rows=st.lists(st.sampled_from([10, 10, 10, 11, 9, 25]), min_size=60, max_size=60),
 )
-def test_no_earlier_start_would_do(gaps: list[int], rows: list[int]) -> None:
-    """As usual, rows come each second, and the spread is 1.5 s."""
+def test_the_window_is_steady_and_none_that_starts_earlier_is(gaps: list[int], rows: list[int]) -> None:
+    """Rows come each second as usual, so the spread is 1.5 s, and averages bend at half seconds only.
+
+    Looking at quarters therefore misses nothing within a window. It may miss a start: two disturbances can be apart by
+    hardly more than a window. So starts are not compared; what is claimed of the one that was found is.
+    """
     outputs, at = list(CALM), 0
     for gap, count in zip(gaps, rows, strict=False):
         at += gap
@@ -147,4 +148,7 @@ def test_no_earlier_start_would_do(gaps: list[int], rows: list[int]) -> None:
     outputs += flowing(at + 1, at + 40)
     found = steady_from(outputs, Steadiness(window_s=20.0, smooth_s=4.0))
     assert found is not None
-    assert found == pytest.approx(tried(outputs, 10.0, 1.5, 20, 4), abs=0.26)
+    near = near_at(outputs, 10.0, 1.5, 4)
+    assert all(good for end, good in near.items() if found + 4 <= end <= found + 20)
+    earlier = [q / 4 for q in range(math.ceil((found - 1e-6) * 4))]
+    assert not [s for s in earlier if all(good for end, good in near.items() if s + 4 <= end <= s + 20)]

@@ -73,8 +73,7 @@ class Repeats:
         if course.last_begun is not None:
             return course.last_begun
         begun = [r.epoch for r in self.before]
-        to_come = [r for r in self.after if not r.replayed and r.epoch not in begun]
-        coming = min(to_come, key=lambda r: r.epoch, default=None)
+        coming = min((r for r in self.after if not r.replayed), key=lambda r: r.epoch, default=None)
         if coming is not None and (course.stops or began_at(coming) <= course.asked_at):
             begun.append(coming.epoch)
         return max(begun, default=None)
