@@ -12,6 +12,7 @@ from springtide.bench.dataflow_app import SERVICE_S, build, occupancy
 from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 from springtide.bench.trial import cluster_session, wait_for
+from springtide.control.measuring import course_of
 from springtide.dataflow import sinks, sources
 from springtide.engine.running import Running
 from springtide.metrics.course import Course
@@ -138,12 +139,11 @@ def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
     usual = _usual_s(running.reports[first:])
     time.sleep(usual / 2)  # In the midst of an epoch, as a request comes.
-    asked = time.time()
     migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy)
     wait_for(running, lambda: not migration.under_way)
     if migration.state != "done" or migration.ended_at is None:
         raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
-    course = Course(leg.strategy, asked, migration.ended_at, dict(migration.phases))
+    course = course_of(migration)
     steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s))
     until = migration.ended_at + PATIENCE * voyage.window_s
 

@@ -69,6 +69,13 @@ def read_migrations(store: Store) -> list[Account]:
     return [Account.from_json(json.loads(line)) for line in lines]
 
 
+def course_of(migration: Migration) -> Course:
+    """What has to be known of a migration to measure it."""
+    return Course(
+        migration.strategy, migration.began_at, migration.ended_at, dict(migration.phases), migration.last_begun
+    )
+
+
 class Measuring:
     """Told of every epoch; keeps an account when a migration has ended, and again when the output is steady."""
 
@@ -100,7 +107,7 @@ class Measuring:
             self._told, self._over = True, late or account.measures.stabilise_s is not None
 
     def _keep(self, migration: Migration) -> Account:
-        course = Course(migration.strategy, migration.began_at, migration.ended_at, dict(migration.phases))
+        course = course_of(migration)
         since = migration.began_at - self._steadiness.calm_s
         near = [report for report in self._reports() if report.ended_at > since]
         measures = measure(course, near, self._steadiness)

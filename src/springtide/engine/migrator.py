@@ -144,7 +144,7 @@ class Migrator:
         if self.current is not None and self.current.under_way:
             raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
         self._count += 1
-        self.current = Migration(self._count, strategy, what)
+        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun)
         return self.current
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:

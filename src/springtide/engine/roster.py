@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from springtide.blocks.manifest import Manifest
 from springtide.engine.cluster import Cluster
 from springtide.engine.standby import Standbys
-from springtide.ids import SliceId, WorkerId
+from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.plan.plan import Plan
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
@@ -32,6 +32,8 @@ class Roster:
     """Somebody waits for a peer checkpoint."""
     head: Manifest | None = None
     """The last epoch that is true."""
+    begun: Epoch | None = None
+    """The last epoch that has begun."""
     served: Plan | None = None
     """The plan under which it was committed; None before the first epoch of this driver."""
     leaving: set[WorkerId] = field(default_factory=set)

@@ -24,7 +24,7 @@ from springtide.engine.stopping import Stopping
 from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
-from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 from springtide.migration.phase import Point
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
@@ -140,6 +140,7 @@ class Workforce:
         roster = self.roster
         with roster.lock:
             roster.head = head
+            roster.begun = Epoch(0 if head is None else head.epoch + 1)
             self._attempts = 0
             self._durable = roster.served is None
             if not self.recovery.recover() and head is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from springtide.ids import WorkerId
+from springtide.ids import Epoch, WorkerId
 from springtide.migration.phase import Phase
 from springtide.migration.step import Step
 from springtide.plan.moves import Move
@@ -52,6 +52,8 @@ class Migration:
     """How many it wants, if it swaps them all."""
     swapped: int = 0
     """How many have come for that."""
+    last_begun: Epoch | None = None
+    """The last epoch that had begun when it was asked for."""
     deadline: float = 0.0
     """When its targets must be ready; then it is given up."""
 
