@@ -7,7 +7,7 @@ import pytest
 from springtide.bench.arena import arena
 from springtide.bench.dataflows import DATAFLOWS, GRID, LINEAR
 from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, service_of, workers_of
-from springtide.bench.migrate import HEADERS, faults, figures_of, rows_of, sail
+from springtide.bench.migrate import HEADERS, STRATEGIES, faults, figures_of, rows_of, sail
 from springtide.metrics.course import Course
 from springtide.metrics.migration import MigrationMeasures
 
@@ -51,19 +51,35 @@ def test_figures_are_by_strategy_and_what_is_not_applicable_is_null() -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_a_short_journey() -> None:
-    """Real workers: three in a row, each swap by another strategy, and the sink gets every row once."""
-    route = (Leg("drain", OUT), Leg("capture", IN), Leg("restart", OUT))
+    """Real workers: all are replaced in the midst of an epoch, and again by force; the sink gets every row once."""
+    journey = made("linear-2", Leg("capture", OUT), Leg("restart", IN))
+    captured, restarted = journey.passed
+    assert captured.measures.replayed_rows == 0
+    assert restarted.measures.replayed_rows > 0
+    assert not any(report.replayed for report in captured.reports)
+    across = [report for report in captured.reports if len(set(map(workers, report.operators))) > 1]
+    assert len(across) == 1, "an epoch that old workers began, and new ones finished"
+    assert across[0].retries == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_long_journey() -> None:
+    """Every strategy there and back."""
+    journey = made("star", *legs(STRATEGIES, None))
+    assert len(journey.passed) == 2 * len(STRATEGIES)
+    for passed in journey.passed:
+        assert (passed.measures.replayed_rows > 0) == (passed.leg.strategy == "restart"), passed.leg
+
+
+def made(dataflow: str, *route: Leg) -> Journey:
+    """A journey after which nothing is missing and nothing too much."""
     with arena("journey") as place:
-        voyage = Voyage(Path(place.scratch), "linear-3", route, 1, 2, calm_epochs=3, window_s=1.0, service_s=0.02)
+        voyage = Voyage(Path(place.scratch), dataflow, route, 1, 2, calm_epochs=2, window_s=1.0)
         journey = sail(place, voyage)
     assert (journey.lost, journey.duplicated, journey.miscounted) == (0, 0, 0)
-    drained, captured, restarted = journey.passed
-    assert drained.measures.replayed_rows == captured.measures.replayed_rows == 0
-    assert restarted.measures.replayed_rows > 0
-    assert all(not report.replayed for passed in (drained, captured) for report in passed.reports)
-    across = [report for report in captured.reports if len(set(map(workers, report.operators))) > 1]
-    assert len(across) == 1, "an epoch that some of the old workers began, and new ones finished"
-    assert across[0].retries == 0
+    return journey
 
 
 def workers(operator: object) -> frozenset[str]:
