@@ -119,7 +119,8 @@ def travel(voyage: Voyage) -> Journey:
     app = build(dataflow, source=source, sink=sink, service_s=voyage.service_s or service_of(dataflow))
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
-        local=str(voyage.directory / "local"), workers=start, durable_every=DURABLE_EVERY,
+        local=str(voyage.directory / "local"), workers=start, replicas=0,
+        durable_every=DURABLE_EVERY,
     )  # fmt: skip
     try:
         passed = [_pass(running, leg, voyage) for leg in voyage.legs]
