@@ -21,7 +21,7 @@ def test_each_strategy_starts_where_the_paper_has_it_start() -> None:
 
 def test_workers_and_service_times_are_what_this_machine_can_hold() -> None:
     assert {name: workers_of(dataflow) for name, dataflow in DATAFLOWS.items()} == {
-        "linear": (2, 3), "diamond": (2, 4), "star": (2, 4), "grid": (2, 4), "traffic": (2, 4),
+        "linear": (1, 2), "diamond": (1, 2), "star": (1, 2), "grid": (1, 2), "traffic": (1, 2),
     }  # fmt: skip
     assert workers_of(GRID, most=100) == (6, 11), "as in table 1"
     assert service_of(LINEAR) == 0.005

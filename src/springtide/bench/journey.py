@@ -21,8 +21,8 @@ from springtide.metrics.report import EpochReport
 from springtide.metrics.stability import Steadiness
 
 IN, OUT = "in", "out"
-MOST_WORKERS = 4
-"""A new worker takes about four seconds of a core to start: as many as two cores can host beside their work."""
+MOST_WORKERS = 2
+"""Each has an instance of every task, and a core of this machine to itself; more of them only share it."""
 KEYS = 64
 DURABLE_EVERY = 8
 """Epochs from one periodic checkpoint to the next, as `restart` goes back to them."""

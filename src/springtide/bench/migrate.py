@@ -76,7 +76,7 @@ class MigrateSuite:
             yield Voyage(scratch / dag, dag, route, few, many, self.calm_epochs, self.window_s)
         if self.long:
             route = legs(("drain", "capture"), IN)
-            yield Voyage(scratch / LONG, LONG, route, 2, 3, 2, self.window_s)
+            yield Voyage(scratch / LONG, LONG, route, *workers_of(dataflow_of(LONG)), 2, self.window_s)
 
 
 def sail(place: Arena, voyage: Voyage) -> Journey:
