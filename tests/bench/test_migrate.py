@@ -25,7 +25,7 @@ def test_workers_and_service_times_are_what_this_machine_can_hold() -> None:
     }  # fmt: skip
     assert workers_of(GRID, most=100) == (6, 11), "as in table 1"
     assert service_of(LINEAR) == 0.005
-    assert service_of(dataflow_of("linear-50")) == pytest.approx(0.001)
+    assert service_of(dataflow_of("linear-50")) == pytest.approx(0.25 / 400)
 
 
 @pytest.mark.parametrize("name", ["square", "linear-", "linear-0", "linear-x", "grid-2"])

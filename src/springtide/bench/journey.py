@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
-from springtide.bench.dataflow_app import SERVICE_S, build, occupancy
+from springtide.bench.dataflow_app import SERVICE_S, build
 from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 from springtide.bench.trial import cluster_session, wait_for
@@ -28,7 +28,7 @@ DURABLE_EVERY = 8
 """Epochs from one periodic checkpoint to the next, as `restart` goes back to them."""
 WAY_BACK = "handover"
 """How workers come back between two migrations in one direction."""
-BUSY = 0.4
+BUSY = 0.25
 PATIENCE = 2.0
 """How often the window may pass before an output that is not steady counts as such."""
 
@@ -50,8 +50,9 @@ def workers_of(dataflow: Dataflow, most: int = MOST_WORKERS) -> tuple[int, int]:
 
 
 def service_of(dataflow: Dataflow) -> float:
-    """Seconds of work for each event, so that the tasks along the longest way are busy for less than half the time."""
-    return min(SERVICE_S, SERVICE_S * BUSY / occupancy(dataflow))
+    """Seconds of work for each event, so that one worker, task by task, is busy with it for a quarter of the time."""
+    events_s = sum(dataflow.input_events_s(task.name) for task in dataflow.tasks)
+    return min(SERVICE_S, BUSY / events_s)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
     """A calm, the migration, and what comes after it until the output is steady or will not become so."""
     first = len(running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
-    usual = _usual_s(running.reports[first:])
+    usual = _usual_s(running.reports[max(0, first - 1) :])
     time.sleep(usual / 2)  # In the midst of an epoch, as a request comes.
     migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy)
     wait_for(running, lambda: not migration.under_way)

@@ -52,9 +52,9 @@ class MigrateSuite:
 
     dags: Sequence[str] = tuple(DATAFLOWS)
     strategies: Sequence[str] = STRATEGIES
-    window_s: float = 15.0
+    window_s: float = 10.0
     """Shorter than for one dataflow: so that all of it takes less than 40 minutes."""
-    calm_epochs: int = 5
+    calm_epochs: int = 3
     long: bool = True
 
     def run(self) -> Findings:
