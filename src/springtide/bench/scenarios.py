@@ -39,7 +39,7 @@ class Scenario:
     """Of K nearest neighbours, which joins with them; nothing if it does not take part."""
     priorities: Mapping[str, int] | None = None
     row_s: float = 0.001
-    lead_s: float = 60.0
+    lead_s: float = 110.0
     """For the apps to start, and to come together on their workers, before the load begins."""
 
 
