@@ -140,7 +140,7 @@ class _Watch:
             others = [s for s, owner in enumerate(share.owners) if owner != target]
             if others:
                 with suppress(Refused):  # The controller may be moving something itself.
-                    running.move(step, others, target)
+                    running.move(step, others, target, "handover")
                 return False
         return True
 
