@@ -1,7 +1,6 @@
 """More load than machine, for minutes: nothing is unaccounted for, nobody falls below its minimum, and it ends."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,27 +20,24 @@ CALM, OVERLOAD_S, ROW_S = 150.0, 90.0, 0.0025
 CYCLE_ROWS = 500
 
 
-@dataclass(frozen=True)
-class Slow:
-    """Takes its time over every row, and keeps none."""
-
-    def __call__(self, groups: Groups) -> Reduced:
+def test_five_times_the_load_for_minutes(spark: "SparkSession", tmp_path: Path) -> None:
+    def slow(groups: Groups) -> Reduced:
+        """Takes its time over every row, and keeps none."""
         time.sleep(groups.rows.num_rows * ROW_S)
         state = pa.table({"n": pa.array([0] * len(groups), pa.int64())})
         return Reduced(state, pa.table({"key": groups.keys["key"], "n": state["n"]}))
 
-
-def test_five_times_the_load_for_minutes(spark: "SparkSession", tmp_path: Path) -> None:
     app = App("overload")
     profile = rates.step([(0, CALM), (40, 5 * CALM), (40 + OVERLOAD_S, CALM)])
     rows = app.source("rows", sources.generator(profile, keys=50)).key_by("key")
     for name, minimum, priority in (("low", 0.1, 0), ("high", 0.3, 5)):
-        step = rows.reduce_batches(f"{name}-step", Slow(), state={"n": int}, output={"key": int, "n": int})
+        step = rows.reduce_batches(f"{name}-step", slow, state={"n": int}, output={"key": int, "n": int})
         step.sink(name, sinks.noop()).with_minimum_accuracy(minimum).with_priority(priority)
     seen: list[EpochReport] = []
     running = app.start(spark, checkpoint=str(tmp_path / "cp"), instances=2, on_epoch=seen.append)
 
     def since_s() -> float:
+        assert running.active, running.query.exception()
         return 0.0 if not seen else seen[-1].ended_at - seen[0].ended_at
 
     try:
