@@ -43,7 +43,7 @@ def test_an_inversion_is_a_low_query_with_something_to_give_beside_a_high_one_th
 def test_queries_on_different_workers_do_not_give_way_for_each_other() -> None:
     found = played((100, 100), (70, 100), (70, 100), moved=True)
     assert list(moves(found)) == [(pytest.approx(1.5 * CYCLE_S), "speeds-of")]
-    assert not inversions(cycles(found))
+    assert not inversions(cycles(found)), "in the second cycle it moves, in the third it is elsewhere"
 
 
 def test_two_scenarios_make_one_table_and_one_picture(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos, pytest.mark.slow]
-AWAY_S = 20.0
+AWAY_S = 60.0
 IMPATIENT = {"kafka.default.api.timeout.ms": "3000", "kafka.request.timeout.ms": "2000"}
-"""Clients that give up and must be asked again several times during the outage, as in one of minutes."""
+"""Clients that give up and must be asked again several times during the outage, as in a long one."""
 
 
 def test_an_outage_is_survived_without_a_restart(spark: "SparkSession", tmp_path: Path) -> None:

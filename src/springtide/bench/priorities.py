@@ -38,7 +38,7 @@ class Cycle:
     priority: int
     minimum: float
     workers: frozenset[str]
-    """Who worked for it."""
+    """Who worked for it all the time."""
 
     @property
     def accuracy(self) -> float:
@@ -68,10 +68,11 @@ def cycles(played: Played) -> list[Cycle]:
 
 
 def _workers(app: Seen, query: str, at: float) -> frozenset[str]:
-    """The workers of the step that a query takes its rows from, at some time."""
+    """The workers of the step that a query takes its rows from, all through the cycle that begins then."""
     step = {"speeds": "speeds-of", "zones": "zones-of", "sensors": "neighbours"}[query]
-    before = [owners for since, owners in app.owners if since <= at + CYCLE_S]
-    return frozenset((before or [app.owners[0][1]])[-1].get(step, ()))
+    first = [owners for since, owners in app.owners if since <= at][-1:] or [app.owners[0][1]]
+    then = [owners for since, owners in app.owners if at < since <= at + CYCLE_S]
+    return frozenset.intersection(*(frozenset(owners.get(step, ())) for owners in (*first, *then)))
 
 
 def below_minimum(found: list[Cycle]) -> list[Cycle]:

@@ -39,7 +39,7 @@ class Scenario:
     """Of K nearest neighbours, which joins with them; nothing if it does not take part."""
     priorities: Mapping[str, int] | None = None
     row_s: float = 0.001
-    lead_s: float = 60.0
+    lead_s: float = 110.0
     """For the apps to start, and to come together on their workers, before the load begins."""
 
 
@@ -140,7 +140,7 @@ class _Watch:
             others = [s for s, owner in enumerate(share.owners) if owner != target]
             if others:
                 with suppress(Refused):  # The controller may be moving something itself.
-                    running.move(step, others, target)
+                    running.move(step, others, target, "handover")
                 return False
         return True
 
