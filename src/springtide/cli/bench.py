@@ -194,7 +194,7 @@ def shed(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
         raise typer.BadParameter("this benchmark writes to Kafka: pip install 'springtide[kafka]'")
     from springtide.bench.shed import ShedBench  # Here, as Kafka's client is an extra.
 
-    quicker = ShedBench((5.0, 10.0, 3.0, 2.0), 3.0, apart=False, warm_s=8.0)
+    quicker = ShedBench((4.0, 9.0, 3.0, 1.0), 2.0, apart=False, warm_s=6.0)
     _publish(quicker if quick else ShedBench(), out, as_json)
 
 
