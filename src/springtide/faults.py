@@ -40,6 +40,10 @@ POINTS = {
     "deposit.written": "a worker has stored a run durably; the driver does not know yet",
     "replay.noted": "the driver has noted which epochs it will repeat, and has not gone back yet",
     "plan.flip": "the targets of a migration have all they need; the driver is about to change owners",
+    "stop.commit": "the app has stopped for a migration; the driver is about to make its state durable",
+    "stop.swap": "the driver is about to let all workers go, and to ask for others",
+    "stop.init": "new workers have come; the driver is about to tell them to fetch their state",
+    "restore.fetched": "a new worker has fetched its state and has not said so yet (in a worker)",
 }
 """Every failpoint, with what has happened when it fires."""
 

@@ -50,6 +50,7 @@ def test_figures_are_by_strategy_and_what_is_not_applicable_is_null() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_short_journey() -> None:
     """Real workers: all are replaced, and again by force; the sink gets every row once."""

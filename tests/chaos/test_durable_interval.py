@@ -41,6 +41,7 @@ def test_a_driver_that_lost_its_workers_repeats_what_was_not_durable(site: Site)
     site.check_counts(EPOCHS)
 
 
+@pytest.mark.slow
 def test_state_that_is_gone_while_the_app_runs(site: Site) -> None:
     wiped = []
     pinned = set[str]()

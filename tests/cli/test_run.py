@@ -48,6 +48,7 @@ def springtide(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_an_app_runs_stops_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "app.py").write_text(APP)
