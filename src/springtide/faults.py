@@ -43,7 +43,7 @@ POINTS = {
     "stop.commit": "the app has stopped for a migration; the driver is about to make its state durable",
     "stop.swap": "the driver is about to let all workers go, and to ask for others",
     "stop.init": "new workers have come; the driver is about to tell them to fetch their state",
-    "restore.fetched": "a new worker has fetched its state and has not said so yet (in a worker)",
+    "restore.fetched": "a new worker has fetched its state; the driver does not know yet",
 }
 """Every failpoint, with what has happened when it fires."""
 
