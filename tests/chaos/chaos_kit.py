@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 DEADLINE_S = 240.0
 WORKER_POINTS = frozenset({"update.begun", "block.put", "block.written", "publish.sent", "publish.part"})
 """Failpoints that a worker fires; all others are the driver's."""
-CLUSTER_POINTS = frozenset({"copy.read", "copy.written", "plan.flip"})
+CLUSTER_POINTS = frozenset(
+    {"copy.read", "copy.written", "plan.flip", "stop.commit", "stop.swap", "stop.init", "restore.fetched"}
+)
 """Failpoints that only an app on several workers comes to."""
 DATABASE_POINTS = frozenset({"publish.staged"})
 """Failpoints that only an app with a database as its sink comes to."""
