@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from springtide.blocks.store import Store, open_store
+from springtide.control import measuring
 from springtide.control.measuring import Measuring, MigrationLog, read_migrations
+from springtide.metrics.course import Course
+from springtide.metrics.migration import MigrationMeasures
 from springtide.metrics.report import EpochReport, Phases
 from springtide.metrics.stability import Steadiness
 from springtide.migration.progress import Migration
@@ -81,6 +84,24 @@ def test_numbers_go_on_after_an_earlier_driver(store: Store) -> None:
         life.migrate("handover", 111.5, 1.0)
         life.epochs(30)
         assert [account.number for account in read_migrations(store)] == list(range(1, number + 1))
+
+
+def test_epochs_are_looked_at_a_few_times_and_not_each_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of every epoch in the thread that runs them."""
+    looks: list[float] = []
+    measured = measuring.measure
+
+    def counted(course: Course, reports: list[EpochReport], steadiness: Steadiness) -> MigrationMeasures:
+        looks.append(reports[-1].ended_at)
+        return replace(measured(course, reports, steadiness), stabilise_s=None)
+
+    monkeypatch.setattr(measuring, "measure", counted)
+    life = Life(store)
+    life.epochs(12)
+    life.migrate("handover", 111.5, 1.0)
+    life.epochs(200)
+    assert looks[0] == 113.0, "at once when it has ended"
+    assert len(looks) <= measuring.PATIENCE * measuring.LOOKS + 2
 
 
 def test_output_that_never_becomes_steady_is_given_up(store: Store) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springtide.ids import SliceId, WorkerId
+from springtide.metrics import course
 from springtide.migration.errors import Refused
 from springtide.migration.phase import Commit, Init, Point, Prepare, Swap
 from springtide.migration.step import Flip, Hold, Options, Stall, Step, Supply
@@ -138,3 +139,7 @@ def test_state_is_stored_before_workers_go_and_fetched_after_others_have_come(na
     check(name, Options())
     with pytest.raises(Refused, match="it is for scaling"):
         check_live(name, Options())
+
+
+def test_what_is_measured_as_stopping_is_what_stops() -> None:
+    assert set(STOPPING) == course.STOPPING

@@ -122,7 +122,7 @@ class Times:
 
 
 def cycle(given: Records, before: Graph | None = None) -> tuple[Graph, QodDecision]:
-    """One cycle, from the records to the decision, after one with the graph `before`: what is timed."""
+    """One cycle, from the records to the decision and its causes, after one with the graph `before`: what is timed."""
     graph = Graph.since(before, given.tasks, given.queries)
     model = Model(
         graph,
@@ -131,7 +131,9 @@ def cycle(given: Records, before: Graph | None = None) -> tuple[Graph, QodDecisi
         given.out_rates,
         given.offered,
     )
-    return graph, decide(model)
+    decision = decide(model)
+    _ = decision.shed  # Worked out when asked for, and the economy asks in every cycle.
+    return graph, decision
 
 
 def records(tasks: int, machines: int, room: float, seed: int) -> Records:

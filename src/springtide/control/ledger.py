@@ -3,12 +3,12 @@
 JSON lines in the checkpoint, so that it can be read while the app runs and after it has ended.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from springtide.blocks.store import Store
+from springtide.control.lines import Lines
 from springtide.ids import SliceId, WorkerId
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.past import Entry, Gauge, Past
@@ -58,8 +58,11 @@ class Ledger:
     """Records decisions; goes on with the numbers of an earlier driver."""
 
     def __init__(self, store: Store, policy: str = "", strategy: str = "") -> None:
-        self.store, self.policy, self.strategy = store, policy, strategy
+        self.policy, self.strategy = policy, strategy
+        self._lines = Lines(store, DIRECTORY, CHUNK)
         before = read_ledger(store)
+        for record in before:
+            self._lines.remember(record.entry.number, record.to_json())
         self._records: dict[int, Record] = {record.entry.number: record for record in before}
         self._past: list[Entry] = [record.entry for record in before]
         self.next = max(self._records, default=0) + 1
@@ -88,17 +91,12 @@ class Ledger:
         return entry
 
     def _write(self, number: int) -> None:
-        first = number - number % CHUNK
-        lines = [json.dumps(self._records[n].to_json()) for n in range(first, first + CHUNK) if n in self._records]
-        self.store.put(f"{DIRECTORY}/{first:09d}.jsonl", "".join(f"{line}\n" for line in lines).encode())
+        self._lines.put(number, self._records[number].to_json())
 
 
 def read_ledger(store: Store) -> list[Record]:
     """All that was recorded, oldest first."""
-    lines: list[str] = []
-    for name in store.list(DIRECTORY):
-        lines += store.get(f"{DIRECTORY}/{name}").decode().splitlines()
-    return [Record.from_json(json.loads(line)) for line in lines]
+    return [Record.from_json(fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]
 
 
 def _decision(decision: Decision) -> dict[str, Any]:

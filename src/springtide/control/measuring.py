@@ -1,11 +1,11 @@
 """Every migration is measured, whoever asked for it, and what was found is kept in the checkpoint."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from springtide.blocks.store import Store
+from springtide.control.lines import Lines
 from springtide.metrics.course import Course
 from springtide.metrics.migration import MigrationMeasures, measure
 from springtide.metrics.report import EpochReport
@@ -14,7 +14,9 @@ from springtide.migration.progress import Migration
 
 DIRECTORY = "migrations"
 CHUNK = 32
-"""Migrations in one file; it is rewritten when something is learnt of one."""
+"""Migrations in one file."""
+LOOKS = 4
+"""Times a window that it is looked whether the output has become steady: each look reads all epochs around."""
 PATIENCE = 3.0
 """Windows after which an output that has not become steady is given up."""
 USUAL = Steadiness()
@@ -49,24 +51,21 @@ class MigrationLog:
     """Accounts by number; goes on with those of an earlier driver."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
-        self._accounts = {account.number: account for account in read_migrations(store)}
-        self.next = max(self._accounts, default=0) + 1
+        self._lines = Lines(store, DIRECTORY, CHUNK)
+        self.next = 1
+        for account in read_migrations(store):
+            self._lines.remember(account.number, account.to_json())
+            self.next = account.number + 1
 
     def put(self, account: Account) -> None:
         """Keep an account, in place of an earlier one of the same number."""
-        self._accounts[account.number] = account
+        self._lines.put(account.number, account.to_json())
         self.next = max(self.next, account.number + 1)
-        first = account.number - account.number % CHUNK
-        numbers = (n for n in range(first, first + CHUNK) if n in self._accounts)
-        lines = "".join(f"{json.dumps(self._accounts[n].to_json())}\n" for n in numbers)
-        self.store.put(f"{DIRECTORY}/{first:09d}.jsonl", lines.encode())
 
 
 def read_migrations(store: Store) -> list[Account]:
     """All that were measured, oldest first."""
-    lines = [line for name in store.list(DIRECTORY) for line in store.get(f"{DIRECTORY}/{name}").decode().splitlines()]
-    return [Account.from_json(json.loads(line)) for line in lines]
+    return [Account.from_json(fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]
 
 
 def course_of(migration: Migration) -> Course:
@@ -89,22 +88,24 @@ class Measuring:
         self._log, self._current, self._reports, self._steadiness = log, current, reports, steadiness
         self._migration: Migration | None = None
         self._number = 0
-        self._told = self._over = False
+        self._next_look: float | None = None
+        """None once all is known of it."""
 
     def __call__(self, report: EpochReport) -> None:
         """An epoch has ended."""
         migration = self._current()
         if migration is not self._migration:
-            if self._migration is not None and not self._over:
+            if self._migration is not None and self._next_look is not None:
                 self._keep(self._migration)  # As far as it is known: what comes now belongs to another one.
-            self._migration, self._number = migration, self._log.next
-            self._told = self._over = False
-        if migration is None or self._over or migration.ended_at is None or report.ended_at <= migration.ended_at:
+            self._migration, self._number, self._next_look = migration, self._log.next, 0.0
+        if migration is None or migration.ended_at is None or self._next_look is None:
             return
-        late = report.ended_at > migration.ended_at + PATIENCE * self._steadiness.window_s
-        if not self._told or late or report.ended_at > migration.ended_at + self._steadiness.window_s:
+        if report.ended_at > max(migration.ended_at, self._next_look):
             account = self._keep(migration)
-            self._told, self._over = True, late or account.measures.stabilise_s is not None
+            window_s = self._steadiness.window_s
+            late = report.ended_at > migration.ended_at + PATIENCE * window_s
+            known = late or account.measures.stabilise_s is not None
+            self._next_look = None if known else report.ended_at + window_s / LOOKS
 
     def _keep(self, migration: Migration) -> Account:
         course = course_of(migration)

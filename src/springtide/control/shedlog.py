@@ -1,10 +1,10 @@
 """What the controller decided for one app, cycle by cycle; JSON lines in the checkpoint, where it changed."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from springtide.blocks.store import Store
+from springtide.control.lines import Lines
 
 DIRECTORY = "shedding"
 CHUNK = 64
@@ -28,14 +28,11 @@ class ShedLog:
     """Goes on with the numbers of an earlier driver. What is decided again is not written again."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
+        self._lines = Lines(store, DIRECTORY, CHUNK)
         before = read_shed_log(store)
-        self._entries = {entry.number: entry for entry in before[-CHUNK:]}
-        self._next = before[-1].number + 1 if before else 1
-
-    @property
-    def last(self) -> Shed | None:
-        return self._entries.get(self._next - 1)
+        for entry in before[-CHUNK:]:
+            self._lines.remember(entry.number, asdict(entry))
+        self.last = before[-1] if before else None
 
     def add(
         self, at: float, accuracy: Mapping[str, float], admitted: Mapping[str, int], reasons: Sequence[str]
@@ -44,18 +41,11 @@ class ShedLog:
         last = self.last
         if last is not None and dict(last.accuracy) == dict(accuracy) and (not reasons or admitted):
             return
-        number = self._next
-        self._entries[number] = Shed(number, at, dict(accuracy), dict(admitted), tuple(reasons))
-        self._next += 1
-        first = number - number % CHUNK
-        self._entries = {n: entry for n, entry in self._entries.items() if n >= first}
-        lines = "".join(f"{json.dumps(asdict(self._entries[n]))}\n" for n in sorted(self._entries))
-        self.store.put(f"{DIRECTORY}/{first:09d}.jsonl", lines.encode())
+        number = 1 if last is None else last.number + 1
+        self.last = Shed(number, at, dict(accuracy), dict(admitted), tuple(reasons))
+        self._lines.put(number, asdict(self.last))
 
 
 def read_shed_log(store: Store) -> list[Shed]:
     """All that was noted, oldest first."""
-    lines: list[str] = []
-    for name in store.list(DIRECTORY):
-        lines += store.get(f"{DIRECTORY}/{name}").decode().splitlines()
-    return [Shed(**json.loads(line)) for line in lines]
+    return [Shed(**fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]

@@ -42,8 +42,7 @@ class Cluster:
         self.zones = tuple(zones)
         shared = Lease.executors(spark)
         self._executors = shared.spark
-        self._demand = shared.join(lambda: frozenset() if self._replacing else employed())
-        self._replacing = False
+        self._demand = shared.join(employed)
         self._placement = Placement(spark, WORKER_PROPERTY)
         self._known: dict[WorkerId, Worker] = {}
         self._warm: set[WorkerId] = set()
@@ -99,11 +98,7 @@ class Cluster:
     def replace(self, count: int, timeout_s: float) -> list[Worker]:
         """Let everybody go, and have so many others; fewer, if no more come in time."""
         old = self.alive()
-        self._replacing = True
-        try:
-            self._demand.dismiss(old, count)
-        finally:
-            self._replacing = False
+        self._demand.replace(old, count)
         deadline = time.monotonic() + timeout_s
         while True:
             new = [worker for worker in self.workers() if worker.id not in old]

@@ -37,6 +37,12 @@ class Demand:
         self.wanted = wanted
         self._executors.meet(spare=workers)
 
+    def replace(self, workers: Iterable[WorkerId], wanted: int) -> None:
+        """Let the app's own workers go, though it employs them; for an app that is alone."""
+        self.wanted = wanted
+        self._executors.meet()
+        self._executors.spark.dismiss(sorted(workers))
+
     def end(self) -> None:
         """The app has ended; nobody stays for it alone."""
         self._executors.leave(self)

@@ -1,6 +1,7 @@
 """Migrations that stop the app: their phases, carried out in the thread of the epochs."""
 
 import threading
+import time
 from collections.abc import Callable
 
 from springtide import faults
@@ -64,10 +65,9 @@ class Stopping:
 
     def _kill(self, migration: Migration) -> None:
         """Cancel what runs until the app has stopped."""
-        ended = threading.Event()
         while migration.under_way and migration.state == PREPARE:
             self._cancel_jobs()
-            ended.wait(AGAIN_S)
+            time.sleep(AGAIN_S)
 
     def _swap(self, migration: Migration) -> None:
         roster = self.roster

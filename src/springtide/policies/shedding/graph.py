@@ -53,6 +53,7 @@ class Task(NamedTuple):
 TaskFields = Task | tuple[str, tuple[str, ...], tuple[str, ...], bool]
 QueryFields = Query | tuple[str, int, float]
 
+
 @dataclass(frozen=True)
 class Graph:
     """Tasks and queries by number: what follows from how they are linked is worked out once."""

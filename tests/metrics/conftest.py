@@ -1,0 +1,6 @@
+"""Makes the modules of these tests importable: with importlib mode pytest leaves sys.path alone."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
