@@ -8,6 +8,7 @@ they are given as `beside`.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from random import Random
 from statistics import median, quantiles
 from typing import Any
@@ -127,7 +128,7 @@ def cycle(given: Records, before: Graph | None = None) -> tuple[Graph, QodDecisi
     model = Model(
         graph,
         tuple([Machine(*machine) for machine in given.machines]),
-        tuple(map(TaskInstance._make, given.instances)),
+        tuple(starmap(TaskInstance, given.instances)),
         given.out_rates,
         given.offered,
     )

@@ -23,10 +23,17 @@ def lowest(values: Floats, groups: Ints, size: int, at_most: float = np.inf) -> 
     return found
 
 
+def highest(values: Floats, groups: Ints, size: int) -> Floats:
+    """By group: the most of its values, which are not negative; 0 for one without any."""
+    found = np.zeros(size)
+    np.maximum.at(found, groups, values)
+    return found
+
+
 def total(values: Floats, groups: Ints, size: int) -> Floats:
     """By group: the sum of its values."""
-    found: Floats = np.bincount(groups, weights=values, minlength=size).astype(np.float64)
-    return found
+    found = np.bincount(groups, weights=values, minlength=size)
+    return found.astype(np.float64, copy=False)  # Without a group there are no weights either, and it counts.
 
 
 def sound(values: Floats) -> bool:

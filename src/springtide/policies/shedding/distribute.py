@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints
-from springtide.policies.shedding.cpu import obtained_accuracy, slack
+from springtide.policies.shedding.cpu import CORE, obtained_accuracy, slack
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.leftover import use_the_rest
 from springtide.policies.shedding.turn import Turn, turn_of
@@ -40,19 +40,23 @@ class Rise:
     """By query: the accuracy that it has so far."""
     base: Floats = field(init=False)
     """By task: the accuracy that it has CPU for."""
+    turns: list[Turn] = field(init=False)
+    """By priority, the highest first."""
     held_by: Ints = field(init=False)
     """By query: the machine and the task that kept it from rising further, or -1."""
 
     def __post_init__(self) -> None:
         self.base = self.graph.pairs.highest(self.levels)
         by_machine = np.argsort(self.place, kind="stable")
-        self.task, self.place = self.task[by_machine], self.place[by_machine]
+        task, place = self.task[by_machine], self.place[by_machine]
+        self.turns = [turn_of(pairs, task, place, len(self.room), self.costs) for pairs in self.graph.turns]
         self.held_by = np.full((len(self.levels), 2), -1)
 
     def to(self, ceilings: Floats) -> None:
         """Let all queries rise as far as there is room, none above its ceiling, those of high priority first."""
-        for pairs in self.graph.turns:
-            turn = turn_of(pairs, self.task, self.place, self.costs, self.base, self.room)
+        for turn in self.turns:
+            turn.begin(self.base, self.room)
+            pairs = turn.pairs
             desired = np.maximum(ceilings, self.levels)
             if self._distribute(turn, desired):
                 use_the_rest(turn, desired, self.levels, ceilings)
@@ -86,7 +90,7 @@ class Rise:
 def _even_shares(turn: Turn, asks: Floats) -> Floats:
     """By machine: the most that an instance gets, if who asks for least is served first and leaves the rest."""
     ask = asks[turn.instance]
-    wanted = ask[np.lexsort((ask, turn.machine))]
+    wanted = ask[np.argsort(2 * CORE * turn.machine + ask)]  # Machine by machine: nobody asks for more than a core.
     before = np.cumsum(wanted) - wanted
     start, end = turn.first[turn.machine], turn.first[turn.machine + 1]
     served = before - before[start]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from springtide.policies.shedding.arrays import Floats, lowest
+from springtide.policies.shedding.arrays import Floats, highest, lowest
 from springtide.policies.shedding.cpu import CORE
 from springtide.policies.shedding.turn import Turn
 
@@ -17,25 +17,28 @@ FAR = 1e9
 
 def use_the_rest(turn: Turn, desired: Floats, levels: Floats, ceilings: Floats) -> None:
     """Raise `desired` in place, above the levels before this turn, while there is room on all machines of a query."""
-    pairs = turn.pairs
-    gained = np.zeros(len(desired))
-    gained[pairs.query] = (desired - levels)[pairs.query]
+    pairs, queries = turn.pairs, turn.pairs.queries
+    query, task, size = pairs.among_queries, pairs.task, len(queries)
+    wanted, ceiling = desired[queries], ceilings[queries]
+    rising = wanted - levels[queries]
+    most = turn.base.copy()
     for _ in range(ROUNDS):
-        rising = np.where(desired < ceilings - WORTH, gained, 0.0)
-        most = np.maximum(pairs.highest(desired), turn.base)
+        rising[wanted >= ceiling - WORTH] = 0.0
+        now, speed = wanted[query], rising[query]
+        np.maximum.at(most, task, now)
+        cores = most * turn.cost
         # A task follows the highest of its queries: others rise freely up to there, and it no faster than the fastest.
-        below = most[pairs.task] - desired[pairs.query]
+        below = most[task] - now
         leads = below <= WORTH
-        fastest = np.maximum.reduceat(np.where(leads, rising[pairs.query], 0.0), pairs.start)
-        steep = np.where(most * turn.cost < CORE, turn.cost * fastest, 0.0)
-        left = turn.room - turn.used(turn.asks(desired))
+        steep = turn.cost * highest(speed * leads, task, len(most)) * (cores < CORE)
+        left = np.maximum(0.0, turn.room - turn.used(np.minimum(cores, CORE) - turn.has))
         slope = turn.used(steep)
-        steps = np.divide(np.maximum(left, 0.0), slope, out=np.full(len(left), FAR), where=slope > CLOSE)
-        of_task = lowest(np.where(steep[turn.instance] > 0, steps[turn.machine], FAR), turn.instance, len(most))
-        step = lowest(np.where(leads, of_task[pairs.task], FAR), pairs.query, len(desired), FAR)
-        free = lowest(np.where(leads, FAR, below), pairs.query, len(desired), FAR)
-        more = np.minimum(np.minimum(step * rising, free), np.maximum(ceilings - desired, 0.0)) * (rising > 0)
-        gained[more <= CLOSE] = 0.0
-        desired += more
+        steps = np.divide(left, slope, out=np.full(len(left), FAR), where=slope > CLOSE)
+        of_task = np.where(steep > 0, lowest(steps[turn.machine], turn.instance, len(most)), FAR)
+        limit = np.where(leads, of_task[task] * speed, below)
+        more = np.minimum(lowest(limit, query, size, FAR), ceiling - wanted) * (rising > 0)
+        rising[more <= CLOSE] = 0.0
+        wanted += more
         if not (more > WORTH).any():
-            return
+            break
+    desired[queries] = wanted

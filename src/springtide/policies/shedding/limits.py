@@ -47,19 +47,23 @@ def below(graph: Graph, levels: Floats) -> tuple[str, ...]:
 
 def sheds(model: Model, rise: Rise, limits: Limits) -> tuple[Shed, ...]:
     """The queries that are not fully accurate, and what holds each back."""
-    names, queries, costs = model.graph.names, model.graph.queries, rise.costs.tolist()
-    levels, limited = rise.levels.tolist(), (rise.levels >= limits.most - CLOSE).tolist()
-    machines, available = [machine.id for machine in model.machines], model.available.tolist()
-    held_by, one_core, warm_up = rise.held_by.tolist(), limits.one_core, limits.warm_up
-    found = []
-    for number in np.flatnonzero(rise.levels < 1).tolist():
-        name, _, minimum = queries[number]
-        machine, task = held_by[number]
-        warms = limited[number] and number in warm_up
-        if warms or (limited[number] and number in one_core):
-            task = warm_up[number] if warms else one_core[number]
-            found.append(Shed(name, levels[number], minimum, names[task], costs[task], None, 0.0, warms))
-        else:
-            worker, cores = machines[machine], available[machine]
-            found.append(Shed(name, levels[number], minimum, names[task], costs[task], worker, cores, False))
-    return tuple(found)
+    graph = model.graph
+    which = np.flatnonzero(rise.levels < 1)
+    machine, task = rise.held_by[which].T
+    limited = np.flatnonzero(rise.levels[which] >= limits.most[which] - CLOSE)
+    warms = np.zeros(len(which), dtype=bool)
+    for number, query in zip(limited.tolist(), which[limited].tolist(), strict=True):
+        warms[number] = query in limits.warm_up
+        cause = limits.warm_up.get(query, limits.one_core.get(query))
+        if cause is not None:
+            machine[number], task[number] = -1, cause
+    workers = [*(each.id for each in model.machines), None]  # The last one, -1, is none.
+    cores = np.append(model.available, 0.0)[machine]
+    names, queries = graph.names, graph.queries
+    columns = (which, rise.levels[which], task, rise.costs[task], machine, cores, warms)
+    return tuple(
+        [
+            Shed(queries[query][0], level, queries[query][2], names[task], cpu, workers[machine], free, warm_up)
+            for query, level, task, cpu, machine, free, warm_up in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+    )

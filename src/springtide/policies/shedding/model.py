@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,16 +81,21 @@ class Model:
                     raise BadModel(f"offered rate of source {name!r}", "rows a second", self.offered.get(name))
 
     @cached_property
+    def _columns(self) -> tuple[tuple[Any, ...], ...]:
+        """The fields of all instances, one after the other."""
+        return tuple(zip(*self.instances, strict=True)) or ((),) * len(TaskInstance._fields)
+
+    @cached_property
     def keys(self) -> list[InstanceKey]:
         """By instance."""
-        return [(each[0], each[1]) for each in self.instances]
+        return list(zip(self._columns[0], self._columns[1], strict=True))
 
     @cached_property
     def task(self) -> Ints:
         """By instance."""
         index = self.graph.index
         try:
-            return ints([index[each[0]] for each in self.instances])
+            return ints(list(map(index.__getitem__, self._columns[0])))
         except KeyError as strange:
             raise BadModel("task of an instance", "a task of the graph", strange.args[0]) from None
 
@@ -99,19 +104,19 @@ class Model:
         """By instance: the machine that it runs on."""
         index = self.machine_index
         try:
-            return ints([index[each[2]] for each in self.instances])
+            return ints(list(map(index.__getitem__, self._columns[2])))
         except KeyError as strange:
             raise BadModel("worker of an instance", f"one of {sorted(index)}", strange.args[0]) from None
 
     @cached_property
     def in_rate(self) -> Floats:
         """By instance."""
-        return floats([each[3] for each in self.instances])
+        return floats(self._columns[3])
 
     @cached_property
     def cpu(self) -> Floats:
         """By instance."""
-        return floats([each[4] for each in self.instances])
+        return floats(self._columns[4])
 
     @cached_property
     def size(self) -> Ints:
@@ -130,7 +135,7 @@ class Model:
     @cached_property
     def edge_rates(self) -> Floats:
         """By edge: the output rate of the one task to the other; NaN where that is missing."""
-        return floats([self.out_rates.get(edge) for edge in self.graph.edges])
+        return floats(list(map(self.out_rates.get, self.graph.edges)))
 
     @cached_property
     def source_rates(self) -> Floats:

@@ -1,10 +1,11 @@
 """Which tasks feed which queries, in columns."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from springtide.policies.shedding.arrays import Floats, Ints
+from springtide.policies.shedding.arrays import Floats, Ints, highest
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,24 @@ class Pairs:
     place: Ints
     """By task of the graph: its place in `tasks`, or -1."""
 
+    @cached_property
+    def count(self) -> Ints:
+        """By task of `tasks`: its pairs."""
+        return np.bincount(self.task, minlength=len(self.tasks))
+
+    @cached_property
+    def queries(self) -> Ints:
+        """The queries that are in it, one after the other."""
+        return np.unique(self.query)
+
+    @cached_property
+    def among_queries(self) -> Ints:
+        """By pair: which of `queries`, by its place there."""
+        return np.searchsorted(self.queries, self.query)
+
     def highest(self, of_query: Floats) -> Floats:
         """By task of `tasks`: the most that one of its queries has; with desired accuracies equation 5."""
-        return np.maximum.reduceat(of_query[self.query], self.start)
+        return highest(of_query[self.query], self.task, len(self.tasks))
 
 
 def pairs_of(task: Ints, query: Ints, size: int) -> Pairs:

@@ -58,19 +58,32 @@ def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collecti
     Nobody leaves a machine where something is settling: what is measured there is not to be trusted yet.
     """
     short = [machine for machine in held.short if machine not in settling]
-    random = Random(seed)
-    return [move for machine in short for move in _from(machine, held, warming, random)]
+    if not short:
+        return []
+    random, crews = Random(seed), _crews(held, warming)
+    # Who comes to a machine makes no other candidate: it has room, or had its turn.
+    return [move for machine in short for move in _from(machine, held, crews[machine], random)]
 
 
-def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: Random) -> list[Move]:
+def _crews(held: Minima, warming: Collection[InstanceKey]) -> list[Ints]:
+    """By machine: its instances that can move."""
+    model = held.model
+    can = (held.cpu > 0) & model.graph.movable
+    movable = np.flatnonzero(can[model.task])
+    if warming:
+        movable = movable[[model.keys[number] not in warming for number in movable.tolist()]]
+    where = held.place[movable]
+    by_machine = np.argsort(where, kind="stable")
+    return np.split(movable[by_machine], np.searchsorted(where[by_machine], np.arange(1, len(model.machines))))
+
+
+def _from(machine: int, held: Minima, crew: Ints, random: Random) -> list[Move]:
     model, needed, source = held.model, -float(held.room[machine]), held.model.machines[machine].id
-    elsewhere = held.room.copy()
-    elsewhere[machine] = 0.0
-    widest = float(elsewhere.max())
+    widest = float(held.room.max())  # That is another machine: this one has less than nothing.
     if widest <= CLOSE:
         return []
     moves = []
-    leaving = chosen(needed, _candidates(machine, held, warming, widest))
+    leaving = chosen(needed, _candidates(held, crew, widest))
     for each in sorted(leaving, key=lambda c: (-c.cpu, c.key)):
         full = {model.machines[number].id for number in np.flatnonzero(held.room < each.cpu - CLOSE).tolist()}
         target = place(each.cpu, model.machines, random, promised=held.promised, avoid={source, *full})
@@ -85,13 +98,11 @@ def _from(machine: int, held: Minima, warming: Collection[InstanceKey], random: 
     return moves
 
 
-def _candidates(machine: int, held: Minima, warming: Collection[InstanceKey], widest: float) -> Iterator[Candidate]:
-    """The instances on a machine that can move and for which another one has room."""
-    model, graph = held.model, held.model.graph
-    here = np.flatnonzero(held.place == machine)
-    tasks = model.task[here]
-    cpu, priority = held.cpu[tasks], graph.priorities[tasks]
-    fits = (cpu > 0) & (cpu <= widest + CLOSE) & graph.movable[tasks]
-    for number, cores, rank in zip(here[fits].tolist(), cpu[fits].tolist(), priority[fits].tolist(), strict=True):
-        if model.keys[number] not in warming:
-            yield Candidate(model.keys[number], rank, cores, number)
+def _candidates(held: Minima, crew: Ints, widest: float) -> Iterator[Candidate]:
+    """Those of some instances for which another machine has room."""
+    model = held.model
+    fits = crew[held.cpu[model.task[crew]] <= widest + CLOSE]
+    tasks = model.task[fits]
+    columns = (model.graph.priorities[tasks], held.cpu[tasks], fits)
+    for priority, cores, number in zip(*(column.tolist() for column in columns), strict=True):
+        yield Candidate(model.keys[number], priority, cores, number)

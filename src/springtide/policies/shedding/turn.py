@@ -1,6 +1,6 @@
 """One turn: the tasks that feed the queries of one priority, where their instances run, and what there is for them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from springtide.policies.shedding.cpu import required_cpu
 from springtide.policies.shedding.pairs import Pairs
 
 
-@dataclass(frozen=True)
+@dataclass
 class Turn:
-    """Tasks are counted as in `pairs.tasks`, instances machine by machine."""
+    """Tasks are counted as in `pairs.tasks`, instances machine by machine; each time it begins with what is left."""
 
     pairs: Pairs
     instance: Ints
@@ -25,12 +25,18 @@ class Turn:
     whose: Ints
     """By such a query: the instance."""
     cost: Floats
-    base: Floats
+    """By task: the cores that full accuracy takes an instance."""
+    base: Floats = field(init=False)
     """By task: the accuracy that it has CPU for."""
-    has: Floats
+    has: Floats = field(init=False)
     """By task: the cores that an instance has for that."""
-    room: Floats
+    room: Floats = field(init=False)
     """By machine: cores that nobody has yet."""
+
+    def begin(self, base: Floats, room: Floats) -> None:
+        """`base` is by task of the graph."""
+        self.base, self.room = base[self.pairs.tasks], room
+        self.has = required_cpu(self.base, self.cost)
 
     def asks(self, desired: Floats) -> Floats:
         """By task: the cores that an instance needs beyond those it has, if its queries get these accuracies."""
@@ -41,16 +47,13 @@ class Turn:
         return total(asks[self.instance], self.machine, len(self.room))
 
 
-def turn_of(pairs: Pairs, task: Ints, place: Ints, costs: Floats, base: Floats, room: Floats) -> Turn:
-    """`task` and `place` tell by instance whose it is and where it runs, in order; `costs` and `base` are by task."""
+def turn_of(pairs: Pairs, task: Ints, place: Ints, machines: int, costs: Floats) -> Turn:
+    """`task` and `place` tell by instance whose it is and where it runs, in order; `costs` are by task."""
     which = pairs.place[task]
     here = which >= 0
     instance, machine = which[here], place[here]
-    count = np.diff(pairs.start, append=len(pairs.query))[instance]
+    count = pairs.count[instance]
     whose = np.repeat(np.arange(len(instance)), count)
     at = (pairs.start[instance] - np.cumsum(count) + count)[whose] + np.arange(len(whose))
-    cost, has = costs[pairs.tasks], base[pairs.tasks]
-    return Turn(
-        pairs, instance, machine, np.searchsorted(machine, np.arange(len(room) + 1)),
-        pairs.query[at], whose, cost, has, required_cpu(has, cost), room,
-    )  # fmt: skip
+    first = np.searchsorted(machine, np.arange(machines + 1))
+    return Turn(pairs, instance, machine, first, pairs.query[at], whose, costs[pairs.tasks])
