@@ -15,6 +15,7 @@ from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Tenant
 from springtide.dataflow.builder import Dataflow
 from springtide.engine.config import RunConfig
+from springtide.engine.interval import Interval
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, box
 from springtide.engine.until import Until
@@ -54,7 +55,7 @@ class App(Dataflow):
         instances: int | None = None,
         trigger_s: float = 0.0,
         local: str | None = None,
-        durable_every: int = 1,
+        durable_every: int | str | Interval = 1,
         master: str | None = None,
         workers: int | None = None,
         replicas: int = 1,
@@ -69,7 +70,8 @@ class App(Dataflow):
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
 
-        With `durable_every`, the state goes to the durable store once in so many epochs: less is written, and
+        With `durable_every`, the state goes to the durable store once in so many epochs, or once in a time such as
+        `"30 seconds"`: less is written, and
         if every copy of some state is lost, the epochs since are repeated from their sources. What sinks have
         had is not published again.
 
@@ -89,7 +91,7 @@ class App(Dataflow):
             trigger_s,
             Until.parse(until) if isinstance(until, str) else until or Until(),
             local,
-            durable_every,
+            Interval.of(durable_every),
             workforce,
             session,
         )

@@ -92,3 +92,19 @@ def test_mistakes_name_the_step() -> None:
 def test_the_number_of_slices_is_a_power_of_two() -> None:
     with pytest.raises(ValueError, match=r"power of two"):
         App("app", slices=100)
+
+
+def test_rows_that_keyed_steps_hand_on_as_they_are() -> None:
+    app = App("merged")
+    rows = app.source("rows", sources.generator(1))
+    count = rows.key_by("key").aggregate("count", n=agg.count())
+    again = rows.key_by("key").aggregate("again", n=agg.count())
+    both = count.union("both", again, count)
+    for name, stream in (
+        ("all", both.union("more", again)), ("some", both.union("mixed", rows)), ("less", both.filter("few", "n < 3"))
+    ):  # fmt: skip
+        stream.sink(name, sinks.noop())
+    graph = app.graph()
+    assert graph.merged("count") == ("count",)
+    assert graph.merged("more") == ("count", "again", "count", "again"), "twice, if they are there twice"
+    assert graph.merged("mixed") == graph.merged("few") == graph.merged("rows") == ()

@@ -15,6 +15,7 @@ from springtide.blocks.store import LocalStore
 from springtide.engine.depositing import with_deposits
 from springtide.engine.durability import LATE, Durability
 from springtide.engine.history import CannotRepeat, History
+from springtide.engine.interval import Interval
 from springtide.engine.worker.deposit import Deposit
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 
@@ -50,7 +51,7 @@ class Depositor:
 
 def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> None:
     depositor = Depositor()
-    durability = Durability(DurableLog(store), 3, depositor, None)
+    durability = Durability(DurableLog(store), Interval(3), depositor, None)
     epochs = [manifest(e, run(f"r{e}", "0-7", e)) for e in range(8)]
     for epoch in epochs[:5]:
         durability.committed(epoch)
@@ -68,7 +69,7 @@ def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> Non
 
 def test_an_epoch_waits_for_a_checkpoint_that_is_late(store: LocalStore) -> None:
     depositor = Depositor()
-    durability = Durability(DurableLog(store), 2, depositor, None)
+    durability = Durability(DurableLog(store), Interval(2), depositor, None)
     late = 2 * (1 + LATE) - 1
     for e in range(late):
         durability.committed(manifest(e))
@@ -85,7 +86,7 @@ def test_a_checkpoint_that_could_not_be_made_is_tried_again(store: LocalStore) -
     depositor = Depositor()
     depositor.go_on.set()
     depositor.works = False
-    durability = Durability(DurableLog(store), 2, depositor, None)
+    durability = Durability(DurableLog(store), Interval(2), depositor, None)
     for e in range(3):
         durability.committed(manifest(e))
         durability.wait()
@@ -96,9 +97,31 @@ def test_a_checkpoint_that_could_not_be_made_is_tried_again(store: LocalStore) -
     assert durability.covers(manifest(3))
 
 
+def test_a_checkpoint_is_made_once_in_a_while(store: LocalStore) -> None:
+    depositor, now = Depositor(), [100.0]
+    depositor.go_on.set()
+    durability = Durability(DurableLog(store), Interval.of("30 seconds"), depositor, None, lambda: now[0])
+    for e, seconds in enumerate([10, 19, 29, 31, 40, 60, 62]):
+        now[0] = 100.0 + seconds
+        durability.committed(manifest(e))
+        durability.wait()
+    assert [epoch for epoch, _ in depositor.asked] == [3, 6]
+
+
+def test_an_interval_is_of_epochs_or_of_time() -> None:
+    assert Interval.of("8") == Interval.of(8) == Interval(8)
+    assert Interval.of("1 minute").seconds == 60
+    assert Interval.of("1 minute").epochs > 1
+    for bad in (0, "0", "0 seconds"):
+        with pytest.raises(ValueError, match="expected a number of epochs from 1, or a time"):
+            Interval.of(bad)
+    with pytest.raises(ValueError, match="is not a duration"):
+        Interval.of("often")
+
+
 def test_every_epoch_is_durable_by_default(store: LocalStore) -> None:
     DurableLog(store).commit(manifest(0))
-    durability = Durability(DurableLog(store), 1, Depositor(), replace(manifest(4), durable=True))
+    durability = Durability(DurableLog(store), Interval(1), Depositor(), replace(manifest(4), durable=True))
     durability.committed(manifest(5))
     durability.finish(manifest(5))
     assert durability.covers(manifest(5))
@@ -142,7 +165,7 @@ class TestHistory:
     def test_epochs_are_fed_one_by_one(self, store: LocalStore) -> None:
         self.committed(store, 5)
         DurableLog(store).commit(manifest(1))
-        history = History(store, 10, self.never)
+        history = History(store, Interval(10), self.never)
         assert history.head is not None
         assert history.head.epoch == 1
         for number in (2, 3, 4):
@@ -162,7 +185,7 @@ class TestHistory:
 
     def test_an_epoch_that_was_not_published_is_run_again(self, store: LocalStore) -> None:
         self.committed(store, 3)
-        history = History(store, 10, self.never)
+        history = History(store, Interval(10), self.never)
         assert history.head is None
         for number in range(3):
             assert history.feed_spark()
@@ -175,10 +198,10 @@ class TestHistory:
 
     def test_a_second_loss_does_not_forget_the_first(self, store: LocalStore) -> None:
         self.committed(store, 6)
-        first = History(store, 10, self.never)
+        first = History(store, Interval(10), self.never)
         assert first.feed_spark()
         first.commit(replace(manifest(0), driver=2), None)
-        second = History(store, 10, self.never)
+        second = History(store, Interval(10), self.never)
         assert second.head is None
         assert second.replay == first.replay
         assert second.replay is not None
@@ -188,7 +211,7 @@ class TestHistory:
         self.committed(store, 5)
         store.delete(["spark/offsets/1", "spark/offsets/2"])
         with pytest.raises(CannotRepeat, match=r"lacks those of 1, 2"):
-            History(store, 10, self.never)
+            History(store, Interval(10), self.never)
         last = ManifestLog(store).head()
         assert last is not None
         assert last.epoch == 4, "nothing was changed"

@@ -75,6 +75,12 @@ class Passed:
     """From one output to the next, in the calm before."""
     reports: tuple[EpochReport, ...]
 
+    @property
+    def steady_at(self) -> float | None:
+        """When the migration was over and the output steady."""
+        seconds, ended_at = self.measures.stabilise_s, self.course.ended_at
+        return None if seconds is None or ended_at is None else max(ended_at, self.course.asked_at + seconds)
+
 
 @dataclass(frozen=True)
 class Journey:
@@ -124,7 +130,9 @@ def travel(voyage: Voyage) -> Journey:
         durable_every=DURABLE_EVERY,
     )  # fmt: skip
     try:
-        passed = [_pass(running, leg, voyage) for leg in voyage.legs]
+        passed: list[Passed] = []
+        for leg in voyage.legs:
+            passed.append(_pass(running, leg, voyage, passed[-1] if passed else None))
     finally:
         reports = running.stop()
     events = sum(report.rows_in for report in reports if not report.replayed)
@@ -135,9 +143,14 @@ def travel(voyage: Voyage) -> Journey:
     return Journey(voyage.dataflow, measured, *found, miscounted(sink.rows(), oracle))
 
 
-def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
-    """A calm, the migration, and what comes after it until the output is steady or will not become so."""
+def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> Passed:
+    """A calm, the migration, and what comes after it until the output is steady or will not become so.
+
+    What was steady after the migration before is part of the calm.
+    """
     first = len(running.reports)
+    if before is not None and (steady_at := before.steady_at) is not None:
+        first = sum(report.ended_at < steady_at for report in running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
     usual = _usual_s(running.reports[max(0, first - 1) :])
     time.sleep(usual / 2)  # In the midst of an epoch, as a request comes.
@@ -146,7 +159,8 @@ def _pass(running: Running, leg: Leg, voyage: Voyage) -> Passed:
     if migration.state != "done" or migration.ended_at is None:
         raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
     course = course_of(migration)
-    steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s))
+    given_s = dataflow_of(voyage.dataflow).copies_at_sink * EVENTS_S
+    steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s), expected_rows_per_s=given_s)
     until = migration.ended_at + PATIENCE * voyage.window_s
 
     def over() -> bool:

@@ -16,6 +16,7 @@ from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
 from springtide.dataflow.graph import Graph, Sink
+from springtide.engine.interval import Interval
 from springtide.engine.kafka.session import for_all
 from springtide.engine.running import Running
 from springtide.engine.until import Until
@@ -90,8 +91,13 @@ def run(
         str | None, typer.Option(metavar="DIR", help="Where workers keep their state at hand; default temporary.")
     ] = None,
     durable_every: Annotated[
-        int, typer.Option(metavar="EPOCHS", min=1, help="Make the state durable once in so many epochs.")
-    ] = 1,
+        str,
+        typer.Option(
+            metavar="EPOCHS|TIME",
+            callback=checked(Interval.of),
+            help="How often the state is made durable: once in 8 epochs, or in '30 seconds'.",
+        ),
+    ] = "1",
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", callback=checked(_settings), help="A Spark setting; may be repeated."),

@@ -135,6 +135,14 @@ class Graph:
         """The steps whose rows a sink takes straight from a source, without a keyed step in between."""
         return tuple(dict.fromkeys(s.parents[0] for s in self.of(Sink) if self.reads_sources(s.name)))
 
+    def merged(self, name: str) -> tuple[str, ...]:
+        """The keyed steps whose rows a step hands on as they are; none if it changes some, or has some of a source."""
+        node = self[name]
+        if isinstance(node, Keyed):
+            return (name,)
+        of = [self.merged(parent) for parent in node.parents] if isinstance(node, Union) else []
+        return tuple(step for steps in of for step in steps) if all(of) else ()
+
     def producers(self, name: str) -> frozenset[str]:
         """The sources and keyed steps whose rows a step hands on, changed by stateless steps alone."""
         node = self[name]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from springtide.dataflow.graph import Graph, Sink, Source
+from springtide.engine.interval import Interval
 from springtide.engine.session import SessionConfig
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
@@ -28,8 +29,8 @@ class RunConfig:
     """When to stop by itself; never by default."""
     local: str | None = None
     """The workers' directory for blocks; a temporary one by default."""
-    durable_every: int = 1
-    """Epochs from one durable checkpoint of the state to the next."""
+    durable_every: Interval = field(default_factory=Interval)
+    """From one durable checkpoint of the state to the next."""
     workforce: WorkforceConfig | None = None
     """Several workers; one, embedded or not, if None."""
     session: SessionConfig = field(default_factory=SessionConfig)
@@ -38,12 +39,10 @@ class RunConfig:
 
 def check_interval(config: RunConfig, spark: SparkSession) -> None:
     """With one worker that is not embedded, Spark may run an epoch anywhere, and only the durable store is there."""
-    if config.durable_every < 1:
-        raise Refused(f"expected a durable checkpoint every 1 epoch or more, got {config.durable_every}")
     master = spark.sparkContext.master or ""
-    if config.durable_every > 1 and config.workforce is None and not re.match(r"local(\[|$)", master):
+    if not config.durable_every.each_epoch and config.workforce is None and not re.match(r"local(\[|$)", master):
         raise Refused(
-            f"a durable checkpoint every {config.durable_every} epochs needs state that stays on its worker: "
+            f"a durable checkpoint every {config.durable_every} needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
         )
 

@@ -1,10 +1,12 @@
 """How far back the app can go: every epoch is durable, or a checkpoint is made so every few of them."""
 
+import time
 from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.interval import Interval
 from springtide.ids import Epoch, PlanVersion
 
 LATE = 2
@@ -17,14 +19,22 @@ Depositor = Callable[[Manifest, Set[str]], Manifest | None]
 class Durability:
     """The last durable checkpoint; the next one is made beside the epochs."""
 
-    def __init__(self, log: DurableLog, every: int, deposit: Depositor, head: Manifest | None) -> None:
+    def __init__(
+        self,
+        log: DurableLog,
+        every: Interval,
+        deposit: Depositor,
+        head: Manifest | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`head` is durable, as it is whenever a driver starts."""
         self.log, self.every, self._deposit = log, every, deposit
-        self._base = head
+        self._clock = clock
+        self._base, self._since = head, clock()
         self._coming: Manifest | None = None
         self._under_way: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="springtide-durable")
-        if every == 1 or head is None:
+        if every.each_epoch or head is None:
             log.clear()
         else:
             log.commit(head)
@@ -32,7 +42,7 @@ class Durability:
     @property
     def each_epoch(self) -> bool:
         """Workers store every run durably at once."""
-        return self.every == 1
+        return self.every.each_epoch
 
     def covers(self, head: Manifest | None) -> bool:
         """Whether all the state of the last epoch is in the durable store."""
@@ -42,10 +52,14 @@ class Durability:
         """An epoch is true: begin a checkpoint if one is due, wait for it if it is late, raise why if it failed."""
         if self.each_epoch:
             return
-        self._look(late=manifest.epoch - _epoch(self._base) >= self.every * (1 + LATE))
-        if self._under_way is None and manifest.epoch - _epoch(self._base) >= self.every:
+        self._look(late=self._passed(manifest, 1 + LATE))
+        if self._under_way is None and self._passed(manifest):
             self._coming = manifest
             self._under_way = self._pool.submit(self._make, manifest)
+
+    def _passed(self, manifest: Manifest, times: int = 1) -> bool:
+        """Whether the interval has, so many times, since the last durable checkpoint."""
+        return self.every.passed(manifest.epoch - _epoch(self._base), self._clock() - self._since, times=times)
 
     def pinned(self) -> set[str]:
         """The state of the last durable checkpoint, and of the next."""
@@ -82,7 +96,8 @@ class Durability:
 
     def went_back(self, base: Manifest | None) -> None:
         """The app goes on from the last durable checkpoint."""
-        self._under_way, self._coming, self._base = None, None, base
+        self._under_way, self._coming = None, None
+        self._base, self._since = base, self._clock()
 
     def finish(self, head: Manifest | None) -> None:
         """The app stops: make the last epoch durable, so that nothing has to be repeated."""
@@ -96,11 +111,11 @@ class Durability:
             done.result()
 
     def _make(self, manifest: Manifest) -> None:
-        stored = set[str]() if self._base is None else self._base.state_blocks()
+        stored, began = set[str]() if self._base is None else self._base.state_blocks(), self._clock()
         made = self._deposit(manifest, stored)
         if made is not None:
             self.log.commit(made)
-            self._base = made
+            self._base, self._since = made, began
 
 
 def _epoch(manifest: Manifest | None) -> int:

@@ -2,9 +2,10 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
@@ -19,12 +20,19 @@ from springtide.engine.inputs import Inputs
 from springtide.engine.shedder import Producer, Tally, producer, tally
 from springtide.engine.spark_internals import observed, spark_schema
 from springtide.engine.staff import Staff
-from springtide.engine.worker.rows import ReadBlocks
+from springtide.engine.worker.written import ReadBlocks
 from springtide.ids import Epoch, WorkerId
 from springtide.plan.shedding import Shedding
 
 Form = tuple[str, tuple[tuple[str, float], ...]]
 """A step, and the shares of its producers' rows that it is made of."""
+
+
+class Part(NamedTuple):
+    """Blocks that one task reads, and where."""
+
+    worker: WorkerId
+    refs: tuple[BlockRef, ...]
 
 
 class EpochFrames:
@@ -88,6 +96,31 @@ class EpochFrames:
         """The rows that flow into a keyed step, or that sinks take from a stateless one, after shedding."""
         node = self.bound.graph[consumer]
         return self._rows(node.parents[0] if isinstance(node, Keyed) else consumer, consumer)
+
+    def written_for(self, consumer: str) -> tuple[BlockRef, ...]:
+        """The blocks that hold a keyed step's input as it is; none if anything is to be done to it on the way."""
+        graph, schemas = self.bound.graph, self.bound.schemas
+        step = graph[consumer].parents[0]
+        producers = graph.merged(step)
+        if any(not schemas[p].equals(schemas[step]) or self.shedding.share(p, consumer) < 1 for p in producers):
+            return ()
+        return tuple(ref for p in producers for ref in self.outputs.get(p, ()))
+
+    def parts(self, refs: Sequence[BlockRef], *, by_worker: bool = False) -> list[Part]:
+        """What each task reads: a block, or all that one worker has."""
+        alone = [Part(worker, (ref,)) for worker, ref in zip(self._readers(refs), refs, strict=True)]
+        if not by_worker:
+            return alone
+        together: dict[WorkerId, tuple[BlockRef, ...]] = {}
+        for part in alone:
+            together[part.worker] = together.get(part.worker, ()) + part.refs
+        return [Part(*part) for part in together.items()]
+
+    def read(self, parts: Sequence[Part], rows: pa.Schema) -> tuple[DataFrame, ReadBlocks]:
+        """A task on each part's worker, which gets the part's number, and the function that it reads it by."""
+        numbers = self._spark.range(0, len(parts), 1, len(parts))
+        placed = self.staff.place(numbers, [part.worker for part in parts])
+        return placed, ReadBlocks(tuple(part.refs for part in parts), rows, self.staff.storage)
 
     def _rows(self, step: str, consumer: str) -> DataFrame:
         form = self._form(step, consumer)
@@ -198,11 +231,10 @@ class EpochFrames:
         schema: pa.Schema = self.bound.schemas[step]
         if not refs:
             return self._spark.createDataFrame([], spark_schema(schema))
-        parts = self._spark.range(0, len(refs), 1, len(refs))
-        placed = self.staff.place(parts, self._readers(refs))
-        return placed.mapInArrow(ReadBlocks(refs, self.staff.storage), spark_schema(schema))
+        numbers, read = self.read(self.parts(refs), schema)
+        return numbers.mapInArrow(read, spark_schema(schema))
 
-    def _readers(self, refs: tuple[BlockRef, ...]) -> list[WorkerId]:
+    def _readers(self, refs: Sequence[BlockRef]) -> list[WorkerId]:
         """By block: the worker that wrote it, or any if that one is gone."""
         workers = [worker.id for worker in self.staff.plan.workers]
         there = set(workers)

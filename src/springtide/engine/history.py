@@ -8,6 +8,7 @@ from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
+from springtide.engine.interval import Interval
 from springtide.engine.sparklog import align, done, entries, feed, lineage
 from springtide.ids import Epoch
 from springtide.plan.shedding import NOTHING, Shedding
@@ -20,7 +21,7 @@ class History:
     epoch, or at the last durable checkpoint, from which Spark is fed the epochs since, one by one.
     """
 
-    def __init__(self, store: Store, every: int, deposit: Depositor) -> None:
+    def __init__(self, store: Store, every: Interval, deposit: Depositor) -> None:
         self.store = store
         self.log = ManifestLog(store)
         self._checkpoints = DurableLog(store)

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
@@ -16,9 +15,9 @@ from springtide.engine.record import RECORD, CommitRecord, MapStats
 from springtide.engine.replan import Replan
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Backup, Kept
+from springtide.engine.way import Way
 from springtide.engine.worker.housekeeping import Housekeeping
-from springtide.engine.worker.parcel import INSTANCE, PARCEL
-from springtide.engine.worker.prepare import HASH, Prepare
+from springtide.engine.worker.prepare import Prepare
 from springtide.engine.worker.rows import Capture
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker.update import Update
@@ -67,11 +66,7 @@ def run_keyed(
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
     moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames))
-    source = frames.input_of(node.name)
-    from_state = not frames.bound.graph.reads_sources(node.name)
-    if not from_state:  # What a keyed step has written is read where it was written.
-        source = setting.staff.spread(source)
-    tell_traffic = from_state and setting.storage.clustered
+    tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
     behind = setting.staff.takeovers(node.name, state)
     for takeover in behind:
         state = state.rebased(takeover.slices, OperatorState(takeover.chain))
@@ -82,16 +77,8 @@ def run_keyed(
         behind=behind, parts=setting.staff.parts(), read_durable=setting.read_durable,
         write_durable=setting.write_durable,
     )  # fmt: skip
-    if few_rows and not share.replicas and not tell_traffic:
-        # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
-        hashed = _with_hash(source, node.key, rows, _instance_of(share.instance_of))
-        update = replace(update, prepare=prepare)
-    elif [rows.field(name).type for name in node.key] == [pa.int64()]:
-        hashed = source.selectExpr(*map(_quoted, rows.names)).mapInArrow(prepare, PARCEL)
-    else:
-        hashed = _with_hash(source, node.key, rows).mapInArrow(prepare, PARCEL)
-    shuffled = setting.staff.place(hashed.repartitionById(share.instances, INSTANCE), share.worker_of)
-    records = _collect(shuffled.mapInArrow(update, RECORD), node.name, setting, frames.bound.graph)
+    job = Way(frames, setting.staff, share, prepare, update)(node, few_rows=few_rows)
+    records = _collect(job, node.name, setting, frames.bound.graph)
     _check(records, node.name, share)
     stats = sum((r.stats for r in records), MapStats())
     after = _stalled(_advance(state, records, moment, stats), records, share, moment, setting.epoch)
@@ -197,30 +184,6 @@ def _advance(
             gone[name] = gone.get(name, frozenset()) | parse_slices(slices)
         after = after.replaced(gone, record.run)
     return after
-
-
-def _with_hash(frame: DataFrame, key: tuple[str, ...], rows: pa.Schema, *more: str) -> DataFrame:
-    """The step's input with the hash of its key; zero has one hash, whatever its sign.
-
-    Expressions as text cross into the JVM in one call; columns would take one each.
-    """
-    hashed = []
-    for name in key:
-        kind = {pa.float32(): "float", pa.float64(): "double"}.get(rows.field(name).type)
-        hashed.append(_quoted(name) if kind is None else f"if({_quoted(name)} = 0, {kind}(0), {_quoted(name)})")
-    with_hash = frame.selectExpr(f"xxhash64({', '.join(hashed)}) AS `{HASH}`", *map(_quoted, rows.names))
-    return with_hash.selectExpr("*", *more) if more else with_hash
-
-
-def _instance_of(owners: tuple[InstanceId, ...]) -> str:
-    """The instance of a row, from its hash: one case for each arc of slices with the same owner."""
-    ends = [s for s in range(1, len(owners) + 1) if s == len(owners) or owners[s] != owners[s - 1]]
-    cases = " ".join(f"WHEN `{HASH}` & {len(owners) - 1} < {end} THEN {owners[end - 1]}" for end in ends)
-    return f"CASE {cases} END AS {INSTANCE}"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _collect(job: DataFrame, step: str, setting: Setting, graph: Graph) -> list[CommitRecord]:

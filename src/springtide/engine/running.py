@@ -113,7 +113,7 @@ class Running:
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:
             writer = inputs.stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
             writer = writer.option("checkpointLocation", f"{store.url}/{SPARK_LOG}").trigger(**trigger)
-            with retaining(spark, config.durable_every * RETAINED_INTERVALS):
+            with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
                 return writer.start()
 
         if config.until.available:

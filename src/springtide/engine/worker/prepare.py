@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from springtide.engine.record import MapStats
 from springtide.engine.worker.hot import hot_keys
 from springtide.engine.worker.parcel import pack, parcel
 from springtide.engine.worker.task import here, naming, partition, settle
+from springtide.engine.worker.written import ReadBlocks
 from springtide.metrics.report import HotKey, Sent
 from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
@@ -41,19 +42,17 @@ class Prepare:
     moment: Moment
     traffic: bool = False
     """The rows come from a keyed step: tell how many bytes go where."""
+    written: ReadBlocks | None = None
+    """The blocks that hold the rows, if what comes are their numbers."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         total = MapStats()
         first = partition() << CHUNK_BITS
-        sent = np.zeros(self.slices)
         for number, (stats, rows) in enumerate(self.arrivals(batches)):
             total += stats
             starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
-            sent += np.diff(starts) * (rows.nbytes / max(1, rows.num_rows))
             yield from self._parcels(rows, starts, first + number)
-        if self.traffic:
-            total = replace(total, traffic=tuple(Sent(here(), int(s), round(sent[s])) for s in np.flatnonzero(sent)))
         yield parcel(0, total.to_json(), None)
 
     def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[MapStats, pa.Table]]:
@@ -62,11 +61,19 @@ class Prepare:
         The time counts from asking for a chunk on: reading it, and stateless steps, are work for this step too.
         """
         began = time.perf_counter() + FIRST_ROWS_S
-        for chunk in _chunks(batches):
+        rows = batches if self.written is None else self.written(batches)
+        for chunk in _chunks(rows):
             arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            yield MapStats(*seen, max(0.0, time.perf_counter() - began), hot_keys=hot), arrival.rows
+            sent = self._sent(arrival.rows) if self.traffic else ()
+            yield MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot), arrival.rows
             began = time.perf_counter()
+
+    def _sent(self, rows: pa.Table) -> tuple[Sent, ...]:
+        """Bytes for each slice."""
+        count = np.diff(slice_starts(rows.column(POSITION).to_numpy(), self.slices))
+        size, worker = rows.nbytes / max(1, rows.num_rows), here()
+        return tuple(Sent(worker, int(number), round(count[number] * size)) for number in np.flatnonzero(count))
 
     def _arrive(self, chunk: pa.Table) -> tuple[Arrival, tuple[HotKey, ...]]:
         with naming(self.step, "preparing its rows"):

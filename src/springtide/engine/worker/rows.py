@@ -1,4 +1,4 @@
-"""Rows that need no state: stored, read back, mapped by a user's function, handed to a sink."""
+"""Rows that need no state: stored, mapped by a user's function, handed to a sink."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import OUTPUT, BlockRef
+from springtide.blocks.block import OUTPUT
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.prepare import FIRST_ROWS_S
@@ -43,23 +43,6 @@ class Capture:
         stats = MapStats(rows.num_rows, busy_s=max(0.0, watch["idle"] - FIRST_ROWS_S))
         record = CommitRecord(instance, output=output, stats=stats, report=report)
         yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
-
-
-@dataclass(frozen=True)
-class ReadBlocks:
-    """The rows of the blocks whose numbers come in.
-
-    A block goes by that number and not by the task's: below a union or a coalesce the two differ.
-    """
-
-    refs: tuple[BlockRef, ...]
-    storage: Storage
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        blocks = self.storage.open()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from blocks.open(self.refs[number]).to_batches()
 
 
 @dataclass(frozen=True)

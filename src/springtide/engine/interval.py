@@ -1,0 +1,39 @@
+"""How often the state is made durable: once in so many epochs, or once in a while."""
+
+from dataclasses import dataclass
+
+from springtide.dataflow.duration import microseconds
+
+MOST_EPOCHS = 100
+"""From one checkpoint to the next, however short epochs are: so many have to be remembered for repeating them."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From one durable checkpoint to the next."""
+
+    epochs: int = 1
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, given: "int | str | Interval") -> "Interval":
+        """A number of epochs, or a time such as `"30 seconds"`."""
+        if isinstance(given, Interval):
+            return given
+        in_time = isinstance(given, str) and not given.isdecimal()
+        found = cls(MOST_EPOCHS, microseconds(str(given)) / 1_000_000) if in_time else cls(int(given))
+        if found.epochs < 1 or found.seconds == 0:
+            raise ValueError(f"expected a number of epochs from 1, or a time such as '30 seconds', got {given!r}")
+        return found
+
+    @property
+    def each_epoch(self) -> bool:
+        return self.epochs == 1
+
+    def passed(self, epochs: int, seconds: float, *, times: int = 1) -> bool:
+        """Whether it has, so many times, since as many epochs and seconds."""
+        in_time = self.seconds is not None and seconds >= self.seconds * times
+        return epochs >= self.epochs * times or (epochs > 0 and in_time)
+
+    def __str__(self) -> str:
+        return f"{self.epochs} epochs" if self.seconds is None else f"{self.seconds:g} s"
