@@ -19,15 +19,22 @@ from springtide.metrics.course import Course
 from springtide.metrics.migration import MigrationMeasures, measure
 from springtide.metrics.report import EpochReport
 from springtide.metrics.stability import Steadiness
+from springtide.migration.step import Options
 
 IN, OUT = "in", "out"
 MOST_WORKERS = 2
 """Each has an instance of every task, and a core of this machine to itself; more of them only share it."""
 KEYS = 64
-DURABLE_EVERY = 8
-"""Epochs from one periodic checkpoint to the next, as `restart` goes back to them."""
+DURABLE_EVERY = "30 seconds"
+"""From one periodic checkpoint to the next, as `restart` goes back to them."""
+TRIGGER_S, TRIGGER_LEVEL_S = 2.0, 0.4
+"""From one epoch to the next, and for each level of tasks: an epoch takes about half of it, as an app with reserves."""
+SLICES_A_TASK = 16
+"""Of each task, in one epoch by `progressive`: half of all, as they go to a second worker, take four epochs."""
 WAY_BACK = "handover"
 """How workers come back between two migrations in one direction."""
+COLD_EPOCHS = 2
+"""The first ones take longer, and are not part of any calm."""
 BUSY = 0.25
 PATIENCE = 2.0
 """How often the window may pass before an output that is not steady counts as such."""
@@ -53,6 +60,11 @@ def service_of(dataflow: Dataflow) -> float:
     """Seconds of work for each event, so that one worker, task by task, is busy with it for a quarter of the time."""
     events_s = sum(dataflow.input_events_s(task.name) for task in dataflow.tasks)
     return min(SERVICE_S, BUSY / events_s)
+
+
+def trigger_of(dataflow: Dataflow) -> float:
+    """The least time between the starts of two epochs."""
+    return TRIGGER_S + TRIGGER_LEVEL_S * len(dataflow.critical_path)
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,8 @@ class Voyage:
     calm_epochs: int = 6
     window_s: float = 60.0
     """How long the output has to be steady."""
+    trigger_s: float | None = None
+    """The least time between the starts of two epochs; None: enough to have reserves."""
     service_s: float | None = None
     """Of a task, for each event; None: as long as the dataflow can hold with ease."""
 
@@ -122,12 +136,13 @@ def travel(voyage: Voyage) -> Journey:
     """Make a journey in this process."""
     dataflow = dataflow_of(voyage.dataflow)
     start = voyage.few if voyage.legs[0].direction == OUT else voyage.many
+    trigger_s = trigger_of(dataflow) if voyage.trigger_s is None else voyage.trigger_s
     source, sink = sources.generator(EVENTS_S, keys=KEYS, seed=3), sinks.memory()
     app = build(dataflow, source=source, sink=sink, service_s=voyage.service_s or service_of(dataflow))
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
         local=str(voyage.directory / "local"), workers=start, replicas=0,
-        durable_every=DURABLE_EVERY,
+        durable_every=DURABLE_EVERY, trigger_s=trigger_s,
     )  # fmt: skip
     try:
         passed: list[Passed] = []
@@ -148,13 +163,16 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
 
     What was steady after the migration before is part of the calm.
     """
-    first = len(running.reports)
+    first = max(COLD_EPOCHS, len(running.reports))
     if before is not None and (steady_at := before.steady_at) is not None:
         first = sum(report.ended_at < steady_at for report in running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
     usual = _usual_s(running.reports[max(0, first - 1) :])
-    time.sleep(usual / 2)  # In the midst of an epoch, as a request comes.
-    migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy)
+    busy = median(report.phases.total_s for report in running.reports[first:])
+    time.sleep(max(usual - busy / 2, usual / 2))  # In the midst of an epoch, as a request comes.
+    tasks = len(dataflow_of(voyage.dataflow).tasks)
+    options = Options(SLICES_A_TASK * tasks if leg.strategy == "progressive" else None)
+    migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy, options)
     wait_for(running, lambda: not migration.under_way)
     if migration.state != "done" or migration.ended_at is None:
         raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from springtide.bench.arena import Arena, arena
 from springtide.bench.dataflows import DATAFLOWS
 from springtide.bench.figures import Figure, Findings, rounded
-from springtide.bench.journey import IN, Journey, Passed, Voyage, dataflow_of, legs, travel, workers_of
+from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, travel, workers_of
 from springtide.bench.migrate_picture import draw
 
 STRATEGIES = ("restart", "drain", "capture", "handover", "progressive")
@@ -75,8 +75,8 @@ class MigrateSuite:
             route = legs(self.strategies, None)
             yield Voyage(scratch / dag, dag, route, few, many, self.calm_epochs, self.window_s)
         if self.long:
-            route = legs(("drain", "capture"), IN)
-            yield Voyage(scratch / LONG, LONG, route, *workers_of(dataflow_of(LONG)), 2, self.window_s)
+            route = (Leg("drain", OUT), Leg("capture", IN))
+            yield Voyage(scratch / LONG, LONG, route, *workers_of(dataflow_of(LONG)), 2, self.window_s, trigger_s=0.0)
 
 
 def sail(place: Arena, voyage: Voyage) -> Journey:

@@ -136,6 +136,9 @@ class EpochRunner:
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
         self.on_report(self._report(done, frames, watch))
+        if self.staff.due(Point.EPOCHS):  # Now, and not when the next rows have come.
+            self.staff.swap(Keeping(self.history))
+            self._before_again(Epoch(epoch + 1), Halted())
 
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
