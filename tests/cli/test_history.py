@@ -10,6 +10,9 @@ from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
 from springtide.cli.main import cli
 from springtide.control.ledger import Ledger
+from springtide.control.measuring import Account, MigrationLog
+from springtide.metrics.course import Course
+from springtide.metrics.migration import MigrationMeasures
 from springtide.policies.decision import Hold, Scale
 from springtide.policies.past import Entry, Gauge
 
@@ -38,6 +41,9 @@ def clicks(tmp_path: Path) -> Path:
         1, {"copying": 14.0, "moving": 16.5, "done": 17.0}, ended_at=1_700_000_017.0, outcome="done", pause_s=0.31,
         after=after, helped=True,
     )  # fmt: skip
+    course = Course("progressive", 1_700_000_000.5, 1_700_000_017.0)
+    measures = MigrationMeasures(1.25, 0.0, 16.5, 0.5, None, 3.0, 0)
+    MigrationLog(store).put(Account(1, "from 1 to 3 workers", "done", "", course, measures))
     ledger.add(Entry(2, 1_700_000_100.0, Scale(1, "idle"), Hold("too soon"), ("3 workers wanted 20 s ago",)), SEEN)
     return tmp_path
 
@@ -57,7 +63,9 @@ def test_explain(clicks: Path) -> None:
     result = springtide("explain", str(clicks))
     assert result.exit_code == 0, result.output
     for told in (
-        "wanted    scale to 3: count needs 2.6 instances", "copying after 14.00 s", "pause 0.31 s, helped: yes",
+        "wanted    scale to 3: count needs 2.6 instances", "copying after 14.00 s",
+        "measured  restore 1.25 s, drain 0.00 s, rebalance 16.50 s, catch-up 0.50 s", "steady after 3.00 s, 0 rows replayed",
+        "pause 0.31 s, helped: yes",
         "seen in 15.20 s and 12 epochs", "before and after",
     ):  # fmt: skip
         assert told in result.output

@@ -132,8 +132,7 @@ def migrate(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if quick:
-        few = ("drain", "capture", "handover")
-        bench: Bench = MigrateBench("linear", direction, few, window_s=5.0, calm_epochs=4)
+        bench: Bench = MigrateBench("diamond", direction, ("capture", "handover"), window_s=5.0, calm_epochs=3)
     else:
         bench = MigrateSuite(strategies=chosen) if suite else MigrateBench(dag, direction, chosen, window)
     _publish(bench, out, as_json)

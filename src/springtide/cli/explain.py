@@ -13,6 +13,7 @@ from springtide.cli.reach import print_json
 from springtide.cli.status import find_checkpoint
 from springtide.cli.tables import plain_table
 from springtide.control.ledger import Record, read_ledger
+from springtide.control.measuring import Account, read_migrations
 from springtide.policies.decision import Hold, action
 from springtide.policies.past import Gauge
 
@@ -37,12 +38,14 @@ def explain(
     traceback: Traceback = False,
 ) -> None:
     """Tell why an app decided as it did: what it saw, what was vetoed, what was done, and whether it helped."""
-    record = find(app, read_ledger(find_checkpoint(app)), which)
+    checkpoint = find_checkpoint(app)
+    record = find(app, read_ledger(checkpoint), which)
+    account = migration_of(record, read_migrations(checkpoint))
     if as_json:
-        print_json(record.to_json())
+        print_json({**record.to_json(), "migration": None if account is None else account.to_json()})
         return
     terminal = Console()
-    for line in story(record):
+    for line in story(record, account):
         terminal.print(line)
 
 
@@ -58,7 +61,13 @@ def find(app: str, records: list[Record], which: int | None) -> Record:
     raise NoSuchEntry(app, which, records[-1].entry.number)
 
 
-def story(record: Record) -> list[object]:
+def migration_of(record: Record, accounts: list[Account]) -> Account | None:
+    """The migration by which a decision was carried out: the one that ended when it did."""
+    ended_at = record.entry.ended_at
+    return next((a for a in accounts if ended_at is not None and a.course.ended_at == ended_at), None)
+
+
+def story(record: Record, account: Account | None) -> list[object]:
     """Lines and tables, in the order of events."""
     entry = record.entry
     lines: list[object] = [
@@ -70,6 +79,8 @@ def story(record: Record) -> list[object]:
     if record.phases:
         began = ", ".join(f"{phase} after {seconds(at)}" for phase, at in record.phases.items())
         lines.append(Text(f"enacted   {record.strategy}: {began}"))
+    if account is not None:
+        lines.append(Text(f"measured  {_measured(account)}"))
     if entry.outcome:
         lines.append(Text(f"outcome   {entry.outcome}, pause {seconds(entry.pause_s)}, helped: {answer(entry.helped)}"))
     if record.seen.get("operators"):
@@ -77,6 +88,17 @@ def story(record: Record) -> list[object]:
     if entry.gauge is not None:
         lines.append(_before_and_after(entry.gauge, entry.after))
     return lines
+
+
+def _measured(account: Account) -> str:
+    """The measures of a migration that are known."""
+    found = account.measures
+    told = {
+        "restore": found.restore_s, "drain": found.drain_s, "rebalance": found.rebalance_s,
+        "catch-up": found.catchup_s, "recovery": found.recovery_s, "steady after": found.stabilise_s,
+    }  # fmt: skip
+    parts = [f"{name} {seconds(value)}" for name, value in told.items() if value is not None]
+    return ", ".join([*parts, f"{number(found.replayed_rows)} rows replayed"])
 
 
 def _seen(record: Record) -> list[object]:
