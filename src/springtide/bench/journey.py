@@ -176,18 +176,20 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
     wait_for(running, lambda: not migration.under_way)
     if migration.state != "done" or migration.ended_at is None:
         raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
-    course = course_of(migration)
+    course, ended_at = course_of(migration), migration.ended_at
     given_s = dataflow_of(voyage.dataflow).copies_at_sink * EVENTS_S
     steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s), expected_rows_per_s=given_s)
-    until = migration.ended_at + PATIENCE * voyage.window_s
 
     def over() -> bool:
         now = running.reports
-        if not now or now[-1].ended_at <= course.ended_at:  # type: ignore[operator]
+        if not now or now[-1].ended_at <= ended_at:
             return False
-        if not leg.measured or now[-1].ended_at > until:
-            return True
-        return measure(course, now[first:], steadiness).stabilise_s is not None
+        found = measure(course, now[first:], steadiness)
+        if found.restore_s is None:
+            return False
+        restored_at = max(ended_at, course.asked_at + found.restore_s)
+        late = now[-1].ended_at > restored_at + PATIENCE * voyage.window_s
+        return not leg.measured or late or found.stabilise_s is not None
 
     wait_for(running, over)
     reports = tuple(running.reports[first:])
