@@ -12,6 +12,8 @@ from springtide.bench.dataflow_app import SERVICE_S, build
 from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 from springtide.bench.trial import cluster_session, wait_for
+from springtide.blocks.durable import DurableLog
+from springtide.blocks.store import open_store
 from springtide.control.measuring import course_of
 from springtide.dataflow import sinks, sources
 from springtide.engine.running import Running
@@ -25,8 +27,8 @@ IN, OUT = "in", "out"
 MOST_WORKERS = 2
 """Each has an instance of every task, and a core of this machine to itself; more of them only share it."""
 KEYS = 64
-DURABLE_EVERY = "30 seconds"
-"""From one periodic checkpoint to the next, as `restart` goes back to them."""
+DURABLE_S = 30
+"""From one periodic checkpoint to the next, as `restart` goes back to them; asked for when half of it has passed."""
 TRIGGER_S, TRIGGER_LEVEL_S = 2.0, 0.4
 """From one epoch to the next, and for each level of tasks: an epoch takes about half of it, as an app with reserves."""
 SLICES_A_TASK = 16
@@ -35,6 +37,8 @@ WAY_BACK = "handover"
 """How workers come back between two migrations in one direction."""
 COLD_EPOCHS = 2
 """The first ones take longer, and are not part of any calm."""
+MIDST = 0.3
+"""How much of an epoch is over when a migration is asked for."""
 BUSY = 0.25
 PATIENCE = 2.0
 """How often the window may pass before an output that is not steady counts as such."""
@@ -105,6 +109,11 @@ class Journey:
     miscounted: int
     """Counts of tasks that are wrong."""
 
+    @property
+    def median_epoch_s(self) -> float:
+        """From one output to the next, in all calms: one may still be short, as what waited was caught up with."""
+        return median(passed.median_epoch_s for passed in self.passed)
+
 
 @dataclass(frozen=True)
 class Voyage:
@@ -142,7 +151,7 @@ def travel(voyage: Voyage) -> Journey:
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
         local=str(voyage.directory / "local"), workers=start, replicas=0,
-        durable_every=DURABLE_EVERY, trigger_s=trigger_s,
+        durable_every=f"{DURABLE_S} seconds", trigger_s=trigger_s,
     )  # fmt: skip
     try:
         passed: list[Passed] = []
@@ -167,9 +176,10 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
     if before is not None and (steady_at := before.steady_at) is not None:
         first = sum(report.ended_at < steady_at for report in running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
+    if leg.strategy == "restart":
+        wait_for(running, lambda: _since_checkpoint_s(running, voyage) >= DURABLE_S / 2)
     usual = _usual_s(running.reports[max(0, first - 1) :])
-    busy = median(report.phases.total_s for report in running.reports[first:])
-    time.sleep(max(usual - busy / 2, usual / 2))  # In the midst of an epoch, as a request comes.
+    _wait_for_midst(running, median(report.phases.total_s for report in running.reports[first:]))
     tasks = len(dataflow_of(voyage.dataflow).tasks)
     options = Options(SLICES_A_TASK * tasks if leg.strategy == "progressive" else None)
     migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy, options)
@@ -194,6 +204,21 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
     wait_for(running, over)
     reports = tuple(running.reports[first:])
     return Passed(leg, course, measure(course, reports, steadiness), usual, reports)
+
+
+def _wait_for_midst(running: Running, busy_s: float) -> None:
+    """Wait until an epoch is under way, and then for a share of the time that it takes: alike for all strategies."""
+    roster, last = running.workforce.roster, running.reports[-1].epoch
+    wait_for(running, lambda: roster.begun is not None and roster.begun > last)
+    time.sleep(MIDST * busy_s)
+
+
+def _since_checkpoint_s(running: Running, voyage: Voyage) -> float:
+    """From the epoch of the last periodic checkpoint to the last one."""
+    durable = DurableLog(open_store(str(voyage.directory / "checkpoint"))).last()
+    covered = -1 if durable is None else durable.epoch
+    ends = [report.ended_at for report in running.reports if report.epoch >= covered]
+    return ends[-1] - ends[0] if ends else 0.0
 
 
 def _usual_s(reports: Sequence[EpochReport]) -> float:

@@ -32,7 +32,7 @@ class MigrateBench:
         figures: dict[str, Figure] = {"dag": self.dag, "direction": self.direction, **faults([journey])}
         few, many = workers_of(dataflow_of(self.dag))
         figures |= {"few": few, "many": many, "window_s": self.window_s}
-        figures["median_epoch_s"] = rounded(min(passed.median_epoch_s for passed in journey.passed))
+        figures["median_epoch_s"] = rounded(journey.median_epoch_s)
         for passed in journey.passed:
             figures |= figures_of(passed)
         return Findings("migrate", HEADERS, list(rows_of(journey)), figures, lambda axes: draw(axes, [journey]))
@@ -62,10 +62,11 @@ class MigrateSuite:
             journeys = [sail(place, voyage) for voyage in self._voyages(place.scratch)]
         figures: dict[str, Figure] = {**faults(journeys), "window_s": self.window_s}
         for journey in journeys:
+            name = journey.dataflow.replace("-", "_")
+            figures[f"{name}_median_epoch_s"] = rounded(journey.median_epoch_s)
             for passed in journey.passed:
-                prefix = f"{journey.dataflow.replace('-', '_')}_{passed.leg.direction}_"
-                figures |= {prefix + name: value for name, value in figures_of(passed).items()}
-                figures[f"{prefix}median_epoch_s_{passed.leg.strategy}"] = rounded(passed.median_epoch_s)
+                prefix = f"{name}_{passed.leg.direction}_"
+                figures |= {prefix + measure: value for measure, value in figures_of(passed).items()}
         rows = [row for journey in journeys for row in rows_of(journey)]
         return Findings("migrate-suite", HEADERS, rows, figures, lambda axes: draw(axes, journeys))
 
