@@ -96,6 +96,7 @@ def test_the_interval_can_change_between_two_runs(site: Site) -> None:
     site.check(EPOCHS)
 
 
+@pytest.mark.slow
 def test_the_store_holds_no_more_than_it_must(site: Site) -> None:
     site.run(EPOCHS, durable_every=EVERY)
     needed = set[str]().union(*(m.blocks() for m in manifests(site.checkpoint)))
