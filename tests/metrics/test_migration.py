@@ -137,6 +137,15 @@ def test_a_migration_that_disturbs_late_is_not_steady_from_the_beginning() -> No
     assert measure(course("progressive", 20.0, 55.0), reports, SHORT).stabilise_s == pytest.approx(39.5, abs=1.0)
 
 
+def test_what_stopped_is_not_steady_before_results_flow_again() -> None:
+    """Nothing for 5 s and then all of it at once: on average over 20 s as much as always."""
+    reports = [*every_second(0, 30), report(31, 36.0, 50), *every_second(37, 120)]
+    asked = course("drain", 30.5, 34.0, prepare=30.5, swap=31.0, init=33.0, done=34.0)
+    smooth = replace(SHORT, window_s=30.0, smooth_s=20.0, tolerance=0.3)
+    found = measure(asked, reports, smooth)
+    assert found.restore_s == found.stabilise_s == 5.5
+
+
 def test_phases_in_no_order_never_take_less_than_no_time() -> None:
     found = measure(course("capture", 9.0, 8.0, prepare=9.0, swap=8.0, init=7.0), every_second(0, 12))
     assert (found.drain_s, found.rebalance_s) == (0.0, 0.0)

@@ -48,8 +48,8 @@ def _bars(axes: Any, passed: Sequence[Passed], name: str) -> None:
                 at = value
     axes.set_yticks(range(len(passed)), [f"{each.leg.strategy}, {each.leg.direction}" for each in passed])
     axes.invert_yaxis()
-    axes.set(title=f"{name}: seconds from the request", xlim=(0, None))
     axes.margins(x=0.15)
+    axes.set(title=f"{name}: seconds from the request", xlim=(0, None))
 
 
 def _timelines(panels: Sequence[Any], passed: Sequence[Passed], name: str) -> None:

@@ -29,7 +29,7 @@ class MigrationMeasures:
     recovery_s: float | None
     """Until the last epoch that was done again was out; for `restart` only."""
     stabilise_s: float | None
-    """Until the output rate became as it was, to stay so for a while."""
+    """Until the output rate became as it was, to stay so for a while; not before results flow again."""
     replayed_rows: int
     """Rows processed again."""
 
@@ -61,13 +61,18 @@ def measure(
         for r in (*repeats.before, *repeats.after)
     ]
     ended = _since(course, course.ended_at)
+    restore_s = _restore_s(course, [at for at, rows in lumps if at > 0 and rows > 0])
+    steady_s = None if ended is None else steady_from(lumps, steadiness, ended)
+    if steady_s is not None and course.resumed_at is not None:
+        # What comes at once, after a while without anything, may make up for that on average.
+        steady_s = None if restore_s is None else max(steady_s, restore_s)
     return MigrationMeasures(
-        restore_s=_restore_s(course, [at for at, rows in lumps if at > 0 and rows > 0]),
+        restore_s=restore_s,
         drain_s=0.0 if not course.stops or course.strategy == RESTART else course.lasted_s("prepare", "swap"),
         rebalance_s=course.lasted_s("swap", "init") if course.stops else _whole_s(course),
         catchup_s=_since(course, repeats.caught_up_at()),
         recovery_s=_since(course, repeats.recovered_at()),
-        stabilise_s=None if ended is None else steady_from(lumps, steadiness, ended),
+        stabilise_s=steady_s,
         replayed_rows=repeats.rows(),
     )
 
