@@ -1,6 +1,7 @@
 """What the engine relies on in Spark without a promise from Spark: fails when a release changes it."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,16 @@ def test_schemas_survive_the_way_to_spark_and_back() -> None:
     back = arrow_schema(spark_schema(schema))
     assert back.names == schema.names
     assert back.types == schema.types
+
+
+def test_python_workers_are_forked_with_all_loaded(spark: "SparkSession") -> None:
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            daemon = Path(f"/proc/{os.getppid()}/cmdline").read_text().split("\0")
+            yield pa.RecordBatch.from_pydict({"daemon": [daemon[daemon.index("-m") + 1]]})
+
+    found = spark.range(0, 1, 1, 1).mapInArrow(task, "daemon STRING").collect()
+    assert [row.daemon for row in found] == ["springtide.engine.worker.daemon"]
 
 
 def test_a_row_goes_to_the_partition_of_its_number(spark: "SparkSession") -> None:

@@ -20,6 +20,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.shuffle.compress": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "springtide.engine.worker.daemon",
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",
 }

@@ -1,0 +1,20 @@
+"""Spark's daemon that forks Python workers, with all loaded that they need: a new one has it from the start.
+
+Spark lets a worker go when it has been idle for a minute, and starts one more whenever more tasks run at once than
+before. Each would load the same modules anew, for a second or two, and the epoch would wait for it.
+"""
+
+import gc
+import runpy
+
+import pyspark.worker  # noqa: F401
+
+import springtide.engine.worker.copy
+import springtide.engine.worker.deposit
+import springtide.engine.worker.restore
+import springtide.engine.worker.rows
+import springtide.engine.worker.update  # noqa: F401
+
+if __name__ == "__main__":
+    gc.freeze()
+    runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
