@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kafka postgres demo lint test test-all chaos clean
+.PHONY: help setup ready kafka postgres demo lint test test-all chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +31,13 @@ lint: setup ## Check style, types and import directions
 postgres: ## Find a PostgreSQL server for the tests, or install one by apt
 	@bash scripts/postgres.sh
 
-test: lint kafka postgres ## Lint, then run all tests but the slow ones
+ready: setup
+	@$(MAKE) --no-print-directory -j3 --output-sync=target lint kafka postgres
+
+test: ready ## Lint, then run all tests but the slow ones
 	$(PYTEST) -m "not slow"
 
-test-all: lint kafka postgres ## Lint, then run every test
+test-all: ready ## Lint, then run every test
 	$(PYTEST)
 
 chaos: kafka postgres ## Run the tests that kill, stall and corrupt

@@ -84,7 +84,7 @@ def test_a_long_journey() -> None:
 def made(dataflow: str, *route: Leg) -> Journey:
     """A journey after which nothing is missing and nothing too much."""
     with arena("journey") as place:
-        voyage = Voyage(Path(place.scratch), dataflow, route, 1, 2, calm_epochs=2, window_s=1.0, trigger_s=0.0)
+        voyage = Voyage(Path(place.scratch), dataflow, route, 1, 2, calm_epochs=1, window_s=1.0, trigger_s=0.0)
         journey = sail(place, voyage)
     assert (journey.lost, journey.duplicated, journey.miscounted) == (0, 0, 0)
     return journey
