@@ -28,7 +28,7 @@ MOST_WORKERS = 2
 """Each has an instance of every task, and a core of this machine to itself; more of them only share it."""
 KEYS = 64
 DURABLE_S = 30
-"""From one periodic checkpoint to the next, as `restart` goes back to them; asked for when half of it has passed."""
+"""From one periodic checkpoint to the next, as `restart` goes back to them; asked for in the second third of it."""
 TRIGGER_S, TRIGGER_LEVEL_S = 2.0, 0.4
 """From one epoch to the next, and for each level of tasks: an epoch takes about half of it, as an app with reserves."""
 SLICES_A_TASK = 16
@@ -177,7 +177,7 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
         first = sum(report.ended_at < steady_at for report in running.reports)
     wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
     if leg.strategy == "restart":
-        wait_for(running, lambda: _since_checkpoint_s(running, voyage) >= DURABLE_S / 2)
+        wait_for(running, lambda: DURABLE_S / 3 <= _since_checkpoint_s(running, voyage) <= DURABLE_S * 2 / 3)
     usual = _usual_s(running.reports[max(0, first - 1) :])
     _wait_for_midst(running, median(report.phases.total_s for report in running.reports[first:]))
     tasks = len(dataflow_of(voyage.dataflow).tasks)
@@ -216,9 +216,10 @@ def _wait_for_midst(running: Running, busy_s: float) -> None:
 def _since_checkpoint_s(running: Running, voyage: Voyage) -> float:
     """From the epoch of the last periodic checkpoint to the last one."""
     durable = DurableLog(open_store(str(voyage.directory / "checkpoint"))).last()
+    ends = {report.epoch: report.ended_at for report in running.reports}  # The last of each: some were repeated.
     covered = -1 if durable is None else durable.epoch
-    ends = [report.ended_at for report in running.reports if report.epoch >= covered]
-    return ends[-1] - ends[0] if ends else 0.0
+    since = [at for epoch, at in ends.items() if epoch >= covered]
+    return max(since) - min(since) if since else 0.0
 
 
 def _usual_s(reports: Sequence[EpochReport]) -> float:
