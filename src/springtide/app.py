@@ -71,9 +71,8 @@ class App(Dataflow):
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
 
         With `durable_every`, the state goes to the durable store once in so many epochs, or once in a time such as
-        `"30 seconds"`: less is written, and
-        if every copy of some state is lost, the epochs since are repeated from their sources. What sinks have
-        had is not published again.
+        `"30 seconds"`: less is written, and if every copy of some state is lost, the epochs since are repeated from
+        their sources. What sinks have had is not published again.
 
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
