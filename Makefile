@@ -31,6 +31,7 @@ lint: setup ## Check style, types and import directions
 postgres: ## Find a PostgreSQL server for the tests, or install one by apt
 	@bash scripts/postgres.sh
 
+# What tests need, side by side.
 ready: setup
 	@$(MAKE) --no-print-directory -j3 --output-sync=target lint kafka postgres
 

@@ -1,4 +1,4 @@
-"""The way of a keyed step's rows to its instances: three that give the same result, and differ in what they cost."""
+"""The way of a keyed step's rows to its instances: all give the same result, and differ in what they cost."""
 
 from dataclasses import dataclass, replace
 
