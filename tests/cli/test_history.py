@@ -65,7 +65,7 @@ def test_explain(clicks: Path) -> None:
     for told in (
         "wanted    scale to 3: count needs 2.6 instances", "copying after 14.00 s",
         "measured  restore 1.25 s, drain 0.00 s, rebalance 16.50 s, catch-up 0.50 s",
-        "steady after 3.00 s, 0 rows replayed", "pause 0.31 s, helped: yes",
+        "steady 3.00 s, 0 rows replayed", "pause 0.31 s, helped: yes",
         "seen in 15.20 s and 12 epochs", "before and after",
     ):  # fmt: skip
         assert told in result.output

@@ -168,31 +168,17 @@ def travel(voyage: Voyage) -> Journey:
 
 
 def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> Passed:
-    """A calm, the migration, and what comes after it until the output is steady or will not become so.
-
-    What was steady after the migration before is part of the calm.
-    """
-    first = max(COLD_EPOCHS, len(running.reports))
-    if before is not None and (steady_at := before.steady_at) is not None:
-        first = sum(report.ended_at < steady_at for report in running.reports)
-    wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
-    if leg.strategy == "restart":
-        wait_for(running, lambda: DURABLE_S / 3 <= _since_checkpoint_s(running, voyage) <= DURABLE_S * 2 / 3)
+    """A calm, the migration, and what comes after it until the output is steady or will not become so."""
+    first = _calm(running, leg, voyage, before)
     usual = _usual_s(running.reports[max(0, first - 1) :])
     _wait_for_midst(running, median(report.phases.total_s for report in running.reports[first:]))
-    tasks = len(dataflow_of(voyage.dataflow).tasks)
-    options = Options(SLICES_A_TASK * tasks if leg.strategy == "progressive" else None)
-    migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy, options)
-    wait_for(running, lambda: not migration.under_way)
-    if migration.state != "done" or migration.ended_at is None:
-        raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
-    course, ended_at = course_of(migration), migration.ended_at
+    course, ended_at = _migrated(running, leg, voyage)
     given_s = dataflow_of(voyage.dataflow).copies_at_sink * EVENTS_S
     steadiness = Steadiness(voyage.window_s, min(10.0, voyage.window_s), expected_rows_per_s=given_s)
 
     def over() -> bool:
         now = running.reports
-        if not now or now[-1].ended_at <= ended_at:
+        if now[-1].ended_at <= ended_at:
             return False
         found = measure(course, now[first:], steadiness)
         if found.restore_s is None:
@@ -204,6 +190,28 @@ def _pass(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> 
     wait_for(running, over)
     reports = tuple(running.reports[first:])
     return Passed(leg, course, measure(course, reports, steadiness), usual, reports)
+
+
+def _calm(running: Running, leg: Leg, voyage: Voyage, before: Passed | None) -> int:
+    """Wait for a calm; its first epoch. What was steady after the migration before is part of it."""
+    first = max(COLD_EPOCHS, len(running.reports))
+    if before is not None and (steady_at := before.steady_at) is not None:
+        first = sum(report.ended_at < steady_at for report in running.reports)
+    wait_for(running, lambda: len(running.reports) >= first + voyage.calm_epochs)
+    if leg.strategy == "restart":
+        wait_for(running, lambda: DURABLE_S / 3 <= _since_checkpoint_s(running, voyage) <= DURABLE_S * 2 / 3)
+    return first
+
+
+def _migrated(running: Running, leg: Leg, voyage: Voyage) -> tuple[Course, float]:
+    """Migrate; how that went, and when it ended."""
+    tasks = len(dataflow_of(voyage.dataflow).tasks)
+    options = Options(SLICES_A_TASK * tasks if leg.strategy == "progressive" else None)
+    migration = running.scale(voyage.few if leg.direction == IN else voyage.many, leg.strategy, options)
+    wait_for(running, lambda: not migration.under_way)
+    if migration.state != "done" or migration.ended_at is None:
+        raise RuntimeError(f"{leg.strategy} {leg.direction}: the migration {migration.state}: {migration.message}")
+    return course_of(migration), migration.ended_at
 
 
 def _wait_for_midst(running: Running, busy_s: float) -> None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from springtide.cli.figures import decimal, moment, number, seconds
 from springtide.cli.history import OfApp, answer
+from springtide.cli.migrations import seconds_of
 from springtide.cli.options import Traceback
 from springtide.cli.reach import print_json
 from springtide.cli.status import find_checkpoint
@@ -92,13 +93,8 @@ def story(record: Record, account: Account | None) -> list[object]:
 
 def _measured(account: Account) -> str:
     """The measures of a migration that are known."""
-    found = account.measures
-    told = {
-        "restore": found.restore_s, "drain": found.drain_s, "rebalance": found.rebalance_s,
-        "catch-up": found.catchup_s, "recovery": found.recovery_s, "steady after": found.stabilise_s,
-    }  # fmt: skip
-    parts = [f"{name} {seconds(value)}" for name, value in told.items() if value is not None]
-    return ", ".join([*parts, f"{number(found.replayed_rows)} rows replayed"])
+    parts = [f"{name} {seconds(value)}" for name, value in seconds_of(account).items() if value is not None]
+    return ", ".join([*parts, f"{number(account.measures.replayed_rows)} rows replayed"])
 
 
 def _seen(record: Record) -> list[object]:

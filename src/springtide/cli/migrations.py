@@ -36,19 +36,24 @@ def migrations(
         Console().print("nothing was moved yet", markup=False, highlight=False)
 
 
+def seconds_of(account: Account) -> dict[str, float | None]:
+    """The measures of a migration that are times, as people call them."""
+    found = account.measures
+    return {
+        "restore": found.restore_s, "drain": found.drain_s, "rebalance": found.rebalance_s,
+        "catch-up": found.catchup_s, "recovery": found.recovery_s, "steady": found.stabilise_s,
+    }  # fmt: skip
+
+
 def migrations_table(app: str, accounts: list[Account]) -> Table:
     """One migration a line."""
     rows = []
     for account in accounts:
-        found = account.measures
-        seconds = (
-            found.restore_s, found.drain_s, found.rebalance_s, found.catchup_s, found.recovery_s, found.stabilise_s,
-        )  # fmt: skip
         rows.append(
             [
                 str(account.number), moment(account.course.asked_at), account.course.strategy, account.what,
-                account.state, *map(decimal, seconds),
-                number(found.replayed_rows),
+                account.state, *map(decimal, seconds_of(account).values()),
+                number(account.measures.replayed_rows),
             ]
         )  # fmt: skip
     names = [

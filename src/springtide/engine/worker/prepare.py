@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,16 @@ CHUNK_BYTES = 128 << 20
 """Rows are prepared this much at a time, so that a long partition does not fill the memory."""
 
 
+class Ready(NamedTuple):
+    """Rows for the update, in the order of their positions."""
+
+    stats: MapStats
+    """What was seen on the way."""
+    rows: pa.Table
+    starts: npt.NDArray[np.int64]
+    """By slice: its first row, and at the end the number of all."""
+
+
 @dataclass(frozen=True)
 class Prepare:
     """Turn a partition's rows into one parcel a route."""
@@ -49,13 +60,12 @@ class Prepare:
         settle()
         total = MapStats()
         first = partition() << CHUNK_BITS
-        for number, (stats, rows) in enumerate(self.arrivals(batches)):
-            total += stats
-            starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
-            yield from self._parcels(rows, starts, first + number)
+        for number, ready in enumerate(self.arrivals(batches)):
+            total += ready.stats
+            yield from self._parcels(ready.rows, ready.starts, first + number)
         yield parcel(0, total.to_json(), None)
 
-    def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[MapStats, pa.Table]]:
+    def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ready]:
         """Rows ready for the update, chunk by chunk, and what was seen on the way.
 
         The time counts from asking for a chunk on: reading it, and stateless steps, are work for this step too.
@@ -65,15 +75,11 @@ class Prepare:
         for chunk in _chunks(rows):
             arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            sent = self._sent(arrival.rows) if self.traffic else ()
-            yield MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot), arrival.rows
+            starts = slice_starts(arrival.rows.column(POSITION).to_numpy(), self.slices)
+            sent = _sent(arrival.rows, starts) if self.traffic else ()
+            stats = MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot)
+            yield Ready(stats, arrival.rows, starts)
             began = time.perf_counter()
-
-    def _sent(self, rows: pa.Table) -> tuple[Sent, ...]:
-        """Bytes for each slice."""
-        count = np.diff(slice_starts(rows.column(POSITION).to_numpy(), self.slices))
-        size, worker = rows.nbytes / max(1, rows.num_rows), here()
-        return tuple(Sent(worker, int(number), round(count[number] * size)) for number in np.flatnonzero(count))
 
     def _arrive(self, chunk: pa.Table) -> tuple[Arrival, tuple[HotKey, ...]]:
         with naming(self.step, "preparing its rows"):
@@ -94,6 +100,12 @@ class Prepare:
             payload = packed[route.arcs]
             if payload is not None:
                 yield parcel(route.instance, None, payload, backup=route.backup, number=number)
+
+
+def _sent(rows: pa.Table, starts: npt.NDArray[np.int64]) -> tuple[Sent, ...]:
+    """Bytes for each slice."""
+    count, size, worker = np.diff(starts), rows.nbytes / max(1, rows.num_rows), here()
+    return tuple(Sent(worker, int(number), round(count[number] * size)) for number in np.flatnonzero(count))
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -30,8 +30,8 @@ from springtide.state.update import catch_up, update
 class Update:
     """Merge an instance's rows into its state, and report what was written.
 
-    Rows come in parcels, prepared where they were read; or as they are, to be prepared here. A task that
-    finds itself on another worker than planned, or without the state it needs, says so and does nothing.
+    Rows come in parcels, prepared where they were read; or as they are, or from blocks, to be prepared here. A task
+    that finds itself on another worker than planned, or without the state it needs, says so and does nothing.
     """
 
     step: str
@@ -112,7 +112,7 @@ class Update:
         if self.prepare is None:
             return unpack(batches)
         found = list(self.prepare.arrivals(batches))
-        return Received(sum((stats for stats, _ in found), MapStats()), [rows for _, rows in found], [])
+        return Received(sum((ready.stats for ready in found), MapStats()), [ready.rows for ready in found], [])
 
     def _write_run(self, blocks: LocalBlocks, rows: pa.Table | None, instance: InstanceId) -> BlockRef | None:
         if rows is None or not rows.num_rows:
