@@ -222,11 +222,12 @@ def _wait_for_midst(running: Running, busy_s: float) -> None:
 
 
 def _since_checkpoint_s(running: Running, voyage: Voyage) -> float:
-    """From the epoch of the last periodic checkpoint to the last one."""
+    """From the epoch of the last periodic checkpoint to the last one; nothing as long as there is none."""
     durable = DurableLog(open_store(str(voyage.directory / "checkpoint"))).last()
+    if durable is None:
+        return 0.0
     ends = {report.epoch: report.ended_at for report in running.reports}  # The last of each: some were repeated.
-    covered = -1 if durable is None else durable.epoch
-    since = [at for epoch, at in ends.items() if epoch >= covered]
+    since = [at for epoch, at in ends.items() if epoch >= durable.epoch]
     return max(since) - min(since) if since else 0.0
 
 
