@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.cluster import Cluster, NotEnoughWorkers
-from springtide.engine.keeping import States
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import Recovery
 from springtide.engine.roster import Roster, ring_replicas

@@ -1,7 +1,7 @@
 """When durable checkpoints are made, what they cover, and what a history has to repeat."""
 
 import threading
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +10,9 @@ import pytest
 from springtide.blocks.block import BlockRef
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.log import ManifestLog
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.blocks.store import LocalStore
-from springtide.engine.depositing import with_deposits
+from springtide.engine.depositing import whole, with_deposits
 from springtide.engine.durability import LATE, Durability
 from springtide.engine.history import CannotRepeat, History
 from springtide.engine.interval import Interval
@@ -26,7 +26,7 @@ def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
 
 def manifest(epoch: int, *runs: BlockRef) -> Manifest:
     return Manifest(
-        "app", Epoch(epoch), "", PlanVersion(1), 1, {"count": OperatorState(runs)}, durable=False
+        "app", Epoch(epoch), "", PlanVersion(1), 1, {"count": OperatorState(runs, epoch)}, durable=False
     )
 
 
@@ -39,14 +39,15 @@ class Depositor:
     """Deposits that end when they may."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, Set[str]]] = []
+        self.asked: list[tuple[list[int], Set[str]]] = []
+        """By deposit: the keys of each state, and what was stored before."""
         self.go_on = threading.Event()
         self.works = True
 
-    def __call__(self, of: Manifest, stored: Set[str]) -> Manifest | None:
-        self.asked.append((of.epoch, stored))
+    def __call__(self, states: Sequence[States], stored: Set[str]) -> list[States] | None:
+        self.asked.append(([state["count"].keys for state in states if state], stored))
         assert self.go_on.wait(30)
-        return replace(of, durable=True) if self.works else None
+        return list(states) if self.works else None
 
 
 def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> None:
@@ -62,7 +63,7 @@ def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> Non
     assert durability.covers(epochs[2])
     durability.committed(epochs[5])
     durability.wait()
-    assert [epoch for epoch, _ in depositor.asked] == [2, 5]
+    assert [keys for keys, _ in depositor.asked] == [[2], [5]]
     assert depositor.asked[1][1] == {"r2"}, "what is durable is not stored again"
     assert durability.pinned() == {"r5"}
 
@@ -90,7 +91,7 @@ def test_a_checkpoint_that_could_not_be_made_is_tried_again(store: LocalStore) -
     for e in range(3):
         durability.committed(manifest(e))
         durability.wait()
-    assert [epoch for epoch, _ in depositor.asked] == [1, 2]
+    assert [keys for keys, _ in depositor.asked] == [[1], [2]]
     assert DurableLog(store).last() is None
     depositor.works = True
     durability.finish(manifest(3))
@@ -105,7 +106,7 @@ def test_a_checkpoint_is_made_once_in_a_while(store: LocalStore) -> None:
         now[0] = 100.0 + seconds
         durability.committed(manifest(e))
         durability.wait()
-    assert [epoch for epoch, _ in depositor.asked] == [3, 6]
+    assert [keys for keys, _ in depositor.asked] == [[3], [6]]
 
 
 def test_an_interval_is_of_epochs_or_of_time() -> None:
@@ -119,6 +120,21 @@ def test_an_interval_is_of_epochs_or_of_time() -> None:
         Interval.of("often")
 
 
+def test_what_is_captured_is_stored_with_the_last_epoch_at_once(store: LocalStore) -> None:
+    depositor = Depositor()
+    depositor.go_on.set()
+    durability = Durability(DurableLog(store), Interval(9), depositor, None)
+    last, captured = manifest(3, run("r3", "0-7", 3)), {"count": OperatorState((run("r4", "0-7", 4),), 40)}
+    assert durability.now(last, captured) == captured
+    assert durability.covers(last)
+    assert durability.now(last, captured) == captured
+    assert durability.now(last, {}) == {}
+    assert depositor.asked == [([40, 3], set()), ([40], {"r3"})], "what is durable is not stored again"
+    depositor.works = False
+    assert durability.now(manifest(4), captured) is None
+    assert DurableLog(store).last() == replace(last, durable=True)
+
+
 def test_every_epoch_is_durable_by_default(store: LocalStore) -> None:
     DurableLog(store).commit(manifest(0))
     durability = Durability(DurableLog(store), Interval(1), Depositor(), replace(manifest(4), durable=True))
@@ -130,7 +146,7 @@ def test_every_epoch_is_durable_by_default(store: LocalStore) -> None:
 
 
 def test_parts_stand_in_the_place_of_a_run_that_nobody_has_whole() -> None:
-    whole, shared = run("whole", "0-3", 1), run("shared", "0-7", 2)
+    here, shared = run("here", "0-3", 1), run("shared", "0-7", 2)
     part = replace(run("part", "4-7", 2), worker="2")
     deposits = [
         Deposit(shared, frozenset(map(SliceId, range(4))), WorkerId("1")),
@@ -138,11 +154,13 @@ def test_parts_stand_in_the_place_of_a_run_that_nobody_has_whole() -> None:
     ]
     half = shared.only(deposits[0].slices)
     assert half is not None
-    found = with_deposits(manifest(3, whole, shared), deposits, {0: [half], 1: [part]})
-    assert found is not None
-    assert found.durable
-    assert found.operators["count"].runs == (whole, half, part)
-    assert with_deposits(manifest(3, whole, shared), deposits, {0: [half]}) is None
+    durable = whole(deposits, {0: [half], 1: [part]})
+    assert durable is not None
+    assert with_deposits({"count": OperatorState((here, shared), 7)}, durable) == {
+        "count": OperatorState((here, half, part), 7)
+    }
+    assert with_deposits({"count": OperatorState((here, half))}, durable)["count"].runs == (here, half)
+    assert whole(deposits, {0: [half]}) is None, "slices 4 to 7 are nowhere"
 
 
 class TestHistory:

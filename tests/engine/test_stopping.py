@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 from office_kit import SLICES, STEP, A, B, C, D, Office, until
 
-from springtide.blocks.manifest import OperatorState
+from springtide.blocks.manifest import OperatorState, States
 from springtide.engine.cluster import NotEnoughWorkers
-from springtide.engine.keeping import Keeping, States
+from springtide.engine.keeping import Keeping
 from springtide.ids import WorkerId
 from springtide.migration.errors import Busy, Refused
 from springtide.migration.phase import Point

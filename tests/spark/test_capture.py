@@ -10,8 +10,9 @@ from springtide import sinks, sources
 from springtide.bench.dataflow_app import build
 from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.bench.dataflows import STAR
+from springtide.blocks.manifest import States
 from springtide.engine import running
-from springtide.engine.keeping import Keeping, States
+from springtide.engine.keeping import Keeping
 from springtide.engine.staff import Alone
 from springtide.metrics.report import EpochReport
 from springtide.migration.phase import Point

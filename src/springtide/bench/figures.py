@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+
+from springtide.cli.tables import plain_table
 
 Figure = float | int | str | None
 Draw = Callable[[Any], None]
@@ -26,10 +27,8 @@ class Findings:
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:
         """Print the table, save the picture, and if asked print the figures as the last line."""
-        table = Table(*self.headers, title=f"springtide bench {self.name}", title_justify="left")
-        for row in self.rows:
-            table.add_row(*row)
-        console.print(table)
+        words = {name for name, *cells in zip(self.headers, *self.rows, strict=True) if not any(map(_figure, cells))}
+        console.print(plain_table(f"springtide bench {self.name}", self.headers, self.rows, left=words))
         picture = self._save_picture(directory)
         console.print(f"picture: {picture}")
         if as_json:
@@ -52,6 +51,11 @@ class Findings:
         figure.savefig(path, dpi=120)
         pyplot.close(figure)
         return path
+
+
+def _figure(cell: str) -> bool:
+    """Whether it is one, or stands for one."""
+    return cell[:1].isdigit() or cell == "–"
 
 
 def rounded(value: float, digits: int = 3) -> float:

@@ -107,9 +107,10 @@ def figures_of(passed: Passed) -> dict[str, Figure]:
 
 
 HEADERS = [
-    "dataflow", "direction", "strategy", "restore s", "drain s", "rebalance s", "catch-up s", "recovery s",
-    "steady s", "replayed", "median epoch s",
+    "dataflow", "strategy", "restore s", "drain s", "rebal. s", "catch up s", "recov. s", "steady s", "rows again",
+    "epoch s",
 ]  # fmt: skip
+"""Short, as there are many of them."""
 
 
 def rows_of(journey: Journey) -> Iterator[list[str]]:
@@ -117,7 +118,7 @@ def rows_of(journey: Journey) -> Iterator[list[str]]:
     for passed in journey.passed:
         measures = [getattr(passed.measures, measure) for measure in MEASURES]
         yield [
-            journey.dataflow, passed.leg.direction, passed.leg.strategy,
-            *("–" if value is None else f"{value:.2f}" for value in measures),
+            f"{journey.dataflow} {passed.leg.direction}", passed.leg.strategy,
+            *("–" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in measures),
             str(passed.measures.replayed_rows), f"{passed.median_epoch_s:.2f}",
         ]  # fmt: skip

@@ -99,6 +99,10 @@ class OperatorState:
         return cls(**{**fields, "runs": runs, "pending": pending})
 
 
+States = Mapping[str, OperatorState]
+"""By keyed step."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """Which blocks are true after an epoch, under which plan, after which parent."""

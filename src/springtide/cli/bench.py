@@ -1,5 +1,6 @@
 """`springtide bench`: experiments with their peers beside them."""
 
+import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSO
 Quick = Annotated[bool, typer.Option("--quick", help="A smaller experiment, in under two minutes.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the picture goes.", file_okay=False)]
 HERE = Path("bench-results")
+WIDTH = 120
+"""Of tables that go to a file or another command."""
 
 
 class Bench(Protocol):
@@ -132,7 +135,7 @@ def migrate(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if quick:
-        bench: Bench = MigrateBench("diamond", direction, ("capture", "handover"), window_s=5.0, calm_epochs=3)
+        bench: Bench = MigrateBench("linear-2", direction, ("capture", "handover"), window_s=3.0, calm_epochs=2)
     else:
         bench = MigrateSuite(strategies=chosen) if suite else MigrateBench(dag, direction, chosen, window)
     _publish(bench, out, as_json)
@@ -200,7 +203,7 @@ def shed(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
     if find_spec("matplotlib") is None:
         raise typer.BadParameter("benchmarks draw pictures: pip install 'springtide[bench]'")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     with without_jvm_warnings(), console.status(f"{type(bench).__name__}: the contestants take turns"):
         findings = bench.run()
     findings.publish(out, as_json=as_json, console=console)

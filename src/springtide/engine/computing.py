@@ -4,14 +4,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.dataflow.graph import Keyed
 from springtide.engine.accounts import accounts, shed_for
 from springtide.engine.bound import BoundGraph
 from springtide.engine.computed import Computed
 from springtide.engine.frames import EpochFrames
 from springtide.engine.history import History
-from springtide.engine.keeping import Keeping, States
+from springtide.engine.keeping import Keeping
 from springtide.engine.keyed import Setting, Updated, run_capture, run_keyed
 from springtide.engine.replan import Halted
 from springtide.engine.sparklog import offsets

@@ -1,14 +1,14 @@
-"""The Spark job that makes a manifest's state durable."""
+"""The Spark job that makes states durable."""
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from springtide.blocks.block import BlockRef, parse_slices
-from springtide.blocks.manifest import Manifest
+from springtide.blocks.manifest import States
 from springtide.engine.pools import COPIES, use
 from springtide.engine.record import RECORD
 from springtide.engine.staff import Staff
@@ -22,11 +22,12 @@ class Depositing:
     spark: SparkSession
     staff: Staff
 
-    def __call__(self, manifest: Manifest, stored: Set[str]) -> Manifest | None:
-        """The manifest with durable runs only; None if some are not where they should be."""
+    def __call__(self, states: Sequence[States], stored: Set[str]) -> list[States] | None:
+        """The states with durable runs only; None if some are not where they should be."""
         use(self.spark.sparkContext, COPIES)
-        deposits = self.staff.deposits(manifest, stored)
-        return with_deposits(manifest, deposits, self._job(deposits) if deposits else {})
+        deposits = list(dict.fromkeys(d for each in states for d in self.staff.deposits(each, stored)))
+        durable = whole(deposits, self._job(deposits) if deposits else {})
+        return None if durable is None else [with_deposits(each, durable) for each in states]
 
     def _job(self, deposits: Sequence[Deposit]) -> dict[int, list[BlockRef]]:
         workers = tuple(dict.fromkeys(d.worker for d in deposits))
@@ -37,18 +38,22 @@ class Depositing:
         return {number: [BlockRef.from_json(ref) for ref in refs] for number, refs in found}
 
 
-def with_deposits(
-    manifest: Manifest, deposits: Sequence[Deposit], stored: dict[int, list[BlockRef]]
-) -> Manifest | None:
-    """A manifest in which stored blocks stand in the place of its runs; None if they do not cover them."""
-    instead: dict[str, list[BlockRef]] = defaultdict(list)
+def whole(
+    deposits: Sequence[Deposit], stored: Mapping[int, Sequence[BlockRef]]
+) -> dict[BlockRef, list[BlockRef]] | None:
+    """The blocks that stand for each run now, given those for each deposit; None if they do not cover one."""
+    found: dict[BlockRef, list[BlockRef]] = defaultdict(list)
     for number, deposit in enumerate(deposits):
-        refs = stored.get(number, [])
+        refs = stored.get(number, ())
         if deposit.slices - frozenset().union(*(parse_slices(ref.slices) for ref in refs)):
             return None
-        instead[deposit.run.name] += refs
-    operators = {
-        step: replace(state, runs=tuple(ref for run in state.runs for ref in instead.get(run.name, [run])))
-        for step, state in manifest.operators.items()
+        found[deposit.run] += refs
+    return found
+
+
+def with_deposits(states: States, durable: Mapping[BlockRef, Sequence[BlockRef]]) -> States:
+    """States in which stored blocks stand in the place of runs: of the same run, one may have fewer slices."""
+    return {
+        step: replace(state, runs=tuple(ref for run in state.runs for ref in durable.get(run, [run])))
+        for step, state in states.items()
     }
-    return replace(manifest, operators=operators, durable=True)

@@ -1,19 +1,19 @@
 """How far back the app can go: every epoch is durable, or a checkpoint is made so every few of them."""
 
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 
 from springtide.blocks.durable import DurableLog
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, States
 from springtide.engine.interval import Interval
-from springtide.ids import Epoch, PlanVersion
 
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
 
-Depositor = Callable[[Manifest, Set[str]], Manifest | None]
-"""Makes a manifest durable, given the names of blocks that are; None if that could not be done now."""
+Depositor = Callable[[Sequence[States], Set[str]], list[States] | None]
+"""Makes states durable, given the names of blocks that are; None if that could not be done now."""
 
 
 class Durability:
@@ -32,7 +32,7 @@ class Durability:
         self._clock = clock
         self._base, self._since = head, clock()
         self._coming: Manifest | None = None
-        self._under_way: Future[None] | None = None
+        self._under_way: Future[States | None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="springtide-durable")
         if every.each_epoch or head is None:
             log.clear()
@@ -55,7 +55,7 @@ class Durability:
         self._look(late=self._passed(manifest, 1 + LATE))
         if self._under_way is None and self._passed(manifest):
             self._coming = manifest
-            self._under_way = self._pool.submit(self._make, manifest)
+            self._under_way = self._pool.submit(self._make, manifest, {})
 
     def _passed(self, manifest: Manifest, times: int = 1) -> bool:
         """Whether the interval has, so many times, since the last durable checkpoint."""
@@ -71,23 +71,18 @@ class Durability:
         """The last durable checkpoint."""
         return self._base
 
-    def now(self, head: Manifest | None) -> bool:
-        """Make the last epoch durable at once; whether it is."""
-        if not self.covers(head) and head is not None:
-            self.wait()
-            self._look(late=True)
-            if not self.covers(head):
-                self._pool.submit(self._make, head).result()  # There, as jobs of its thread make way for epochs.
-        return self.covers(head)
+    def now(self, head: Manifest | None, captured: States) -> States | None:
+        """Make the last epoch durable at once, and what operators have made of the next, which is not true yet.
 
-    def keep(self, states: Mapping[str, OperatorState]) -> Mapping[str, OperatorState] | None:
-        """Store what operators have made of an epoch that is not true yet; None if that could not be done."""
-        if self.each_epoch or not states:
-            return states
-        stored = set[str]() if self._base is None else self._base.state_blocks()
-        made = Manifest("", Epoch(0), "", PlanVersion(0), 0, states)
-        kept = self._pool.submit(self._deposit, made, stored).result()
-        return None if kept is None else kept.operators
+        That as it is durable; None if nothing could be done.
+        """
+        if self.each_epoch:
+            return captured
+        self.wait()
+        self._look(late=True)
+        if self.covers(head) and not captured:
+            return captured
+        return self._pool.submit(self._make, head, captured).result()  # Jobs of its thread make way for epochs.
 
     def wait(self) -> None:
         """See the checkpoint under way end, well or not."""
@@ -103,19 +98,23 @@ class Durability:
         """The app stops: make the last epoch durable, so that nothing has to be repeated."""
         self._pool.shutdown(wait=True)
         if head is not None and not self.covers(head):
-            self._make(head)
+            self._make(head, {})
 
     def _look(self, *, late: bool) -> None:
         if self._under_way is not None and (late or self._under_way.done()):
             done, self._under_way, self._coming = self._under_way, None, None
             done.result()
 
-    def _make(self, manifest: Manifest) -> None:
+    def _make(self, head: Manifest | None, captured: States) -> States | None:
+        """A checkpoint of an epoch, unless there is one; and what was captured, all by one job."""
         stored, began = set[str]() if self._base is None else self._base.state_blocks(), self._clock()
-        made = self._deposit(manifest, stored)
-        if made is not None:
-            self.log.commit(made)
-            self._base, self._since = made, began
+        due = None if self.covers(head) else head
+        made = self._deposit([captured] if due is None else [captured, due.operators], stored)
+        if made is not None and due is not None:
+            base = replace(due, operators=made[1], durable=True)
+            self.log.commit(base)
+            self._base, self._since = base, began
+        return None if made is None else made[0]
 
 
 def _epoch(manifest: Manifest | None) -> int:

@@ -5,7 +5,7 @@ from functools import cached_property
 from springtide import faults
 from springtide.blocks.durable import DurableLog, Replay
 from springtide.blocks.log import ManifestLog
-from springtide.blocks.manifest import Manifest
+from springtide.blocks.manifest import Manifest, States
 from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
 from springtide.engine.interval import Interval
@@ -55,12 +55,15 @@ class History:
         """The last epoch whose state is in the durable store."""
         return self.head if self.durability.each_epoch else self.durability.last
 
-    def rest(self) -> bool:
-        """Make the last epoch durable at once, and go on from that; whether it could be done."""
-        if not self.durability.now(self.head):
-            return False
-        self.settle()
-        return True
+    def rest(self, captured: States) -> States | None:
+        """Make the last epoch durable at once, and go on from that; beside it, what was captured of the next.
+
+        That as it is durable, or None if nothing could be done.
+        """
+        kept = self.durability.now(self.head, captured)
+        if kept is not None:
+            self.settle()
+        return kept
 
     def settle(self) -> Manifest | None:
         """The last epoch, which is durable, in the blocks of the durable store; from now on it goes by these."""

@@ -1,13 +1,9 @@
 """What is kept when an app stops to swap its workers."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from springtide.blocks.manifest import OperatorState
+from springtide.blocks.manifest import States
 from springtide.engine.history import History
-
-States = Mapping[str, OperatorState]
-"""By keyed step."""
 
 
 @dataclass
@@ -19,9 +15,7 @@ class Keeping:
 
     def store(self) -> States | None:
         """Make all of it durable, and tell what it is then; None if that could not be done."""
-        if not self.history.rest():
-            return None
-        kept = self.history.durability.keep(self.captured)
+        kept = self.history.rest(self.captured)
         if kept is None:
             return None
         self.captured = kept

@@ -7,7 +7,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 
 from springtide.blocks.block import parse_slices
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.keeping import Keeping
 from springtide.engine.replan import Replan
 from springtide.engine.standby import Kept, owed
@@ -70,8 +70,8 @@ class Staff(Protocol):
     def departed(self) -> tuple[WorkerId, ...]:
         """Workers that are gone, and may have left a directory behind."""
 
-    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
-        """Who can make which runs of a manifest durable, beside those that are."""
+    def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
+        """Who can make which runs durable, beside those that are."""
 
     def went_back(self, head: Manifest | None) -> None:
         """The app goes on from an earlier state: what workers have kept since is of no use."""
@@ -133,8 +133,8 @@ class Alone:
     def departed(self) -> tuple[WorkerId, ...]:
         return ()
 
-    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
-        runs = (run for state in manifest.operators.values() for run in state.runs if run.name not in stored)
+    def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
+        runs = (run for state in states.values() for run in state.runs if run.name not in stored)
         return [Deposit(run, parse_slices(run.slices), self.plan.workers[0].id) for run in runs]
 
     def went_back(self, head: Manifest | None) -> None:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 
 from springtide import faults
-from springtide.engine.keeping import Keeping, States
+from springtide.blocks.manifest import States
+from springtide.engine.keeping import Keeping
 from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Standbys
 from springtide.migration.phase import Commit, Init, Point, Prepare, Swap

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.blocks.block import parse_slices
-from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
@@ -228,11 +228,11 @@ class Workforce:
     def departed(self) -> tuple[WorkerId, ...]:
         return self.cluster.departed(frozenset(w.id for w in self.plan.workers))
 
-    def deposits(self, manifest: Manifest, stored: Set[str]) -> list[Deposit]:
+    def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
         found = []
         with self.roster.lock:
             standbys, plan = self.roster.standbys, self.roster.plan
-            for step, state in manifest.operators.items():
+            for step, state in states.items():
                 for run in state.runs:
                     if run.name not in stored:
                         holders = standbys.holders(run, parse_slices(run.slices), plan.operators[step], plan)
