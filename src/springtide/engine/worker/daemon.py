@@ -2,6 +2,9 @@
 
 Spark lets a worker go when it has been idle for a minute, and starts one more whenever more tasks run at once than
 before. Each would load the same modules anew, for a second or two, and the epoch would wait for it.
+
+A fork takes over one thread alone. Of what is loaded here, Arrow's allocator has one more, and knows how to go on
+without it in the child; NumPy's BLAS has none, as Spark sets OMP_NUM_THREADS to the cores of a task.
 """
 
 import gc
