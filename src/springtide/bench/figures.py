@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from springtide.cli.figures import NONE
 from springtide.cli.tables import plain_table
 
 Figure = float | int | str | None
@@ -55,7 +56,7 @@ class Findings:
 
 def _figure(cell: str) -> bool:
     """Whether it is one, or stands for one."""
-    return cell[:1].isdigit() or cell == "–"
+    return cell[:1].isdigit() or cell == NONE
 
 
 def rounded(value: float, digits: int = 3) -> float:

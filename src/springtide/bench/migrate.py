@@ -9,6 +9,7 @@ from springtide.bench.dataflows import DATAFLOWS
 from springtide.bench.figures import Figure, Findings, rounded
 from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, travel, workers_of
 from springtide.bench.migrate_picture import draw
+from springtide.cli.figures import decimal
 
 STRATEGIES = ("restart", "drain", "capture", "handover", "progressive")
 LONG = "linear-50"
@@ -119,6 +120,5 @@ def rows_of(journey: Journey) -> Iterator[list[str]]:
         measures = [getattr(passed.measures, measure) for measure in MEASURES]
         yield [
             f"{journey.dataflow} {passed.leg.direction}", passed.leg.strategy,
-            *("–" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in measures),
-            str(passed.measures.replayed_rows), f"{passed.median_epoch_s:.2f}",
+            *map(decimal, measures), str(passed.measures.replayed_rows), decimal(passed.median_epoch_s),
         ]  # fmt: skip

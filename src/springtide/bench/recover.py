@@ -38,4 +38,4 @@ class RecoverBench:
             "keys": self.keys,
         }
         rows = [[name, str(value)] for name, value in figures.items()]
-        return Findings("recover", ["", ""], rows, figures, lambda axes: draw(axes, track))
+        return Findings("recover", ["measure", "value"], rows, figures, lambda axes: draw(axes, track))
