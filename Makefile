@@ -13,7 +13,7 @@ help: ## List the targets
 
 setup: $(STAMP) ## Create .venv with pinned dependencies, and Java if there is none
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+$(STAMP): pyproject.toml constraints.txt build-constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash scripts/setup.sh
 	@touch $@
 
