@@ -71,9 +71,8 @@ step "pip" install --upgrade pip
 step "packages (PySpark is large, and is built here: this takes a few minutes)" \
     install --build-constraint build-constraints.txt --editable '.[dev,bench]'
 
-# By path, so that Java is found even while the package itself does not import; -P keeps its folder off sys.path.
 find_java() {
-    "$venv/bin/python" -P src/springtide/engine/java.py
+    "$venv/bin/python" -m springtide.engine.java
 }
 
 if ! java_home=$(find_java 2>/dev/null); then

@@ -3,6 +3,8 @@
 import re
 from typing import NewType
 
+from springtide.errors import BadValue
+
 Epoch = NewType("Epoch", int)
 """One micro-batch, by its batch id; the first is 0."""
 
@@ -21,7 +23,7 @@ PlanVersion = NewType("PlanVersion", int)
 NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
-class BadName(ValueError):
+class BadName(BadValue):
     """A name that would not be safe as a path or an id."""
 
     def __init__(self, what: str, name: object) -> None:

@@ -36,6 +36,7 @@ from springtide.bench.dataflows import EVENTS_S, SOURCE, Dataflow
 from springtide.dataflow import sinks, sources
 from springtide.dataflow.rates import Rate
 from springtide.dataflow.stream import Stream
+from springtide.errors import BadValue
 from springtide.state.logic import Groups
 from springtide.state.reduce import Reduced
 
@@ -120,10 +121,10 @@ def services_of(dataflow: Dataflow, service_s: Service) -> dict[str, float]:
     names = [task.name for task in dataflow.tasks]
     given = service_s if isinstance(service_s, Mapping) else dict.fromkeys(names, service_s)
     if unknown := sorted(set(given) - set(names)):
-        raise ValueError(f"dataflow {dataflow.name!r} has no tasks {unknown}: expected some of {names}")
+        raise BadValue(f"dataflow {dataflow.name!r} has no tasks {unknown}: expected some of {names}")
     for name, seconds in given.items():
         if not (math.isfinite(seconds) and seconds >= 0):
-            raise ValueError(f"task {name!r} needs a finite service time of 0 or more seconds, got {seconds!r}")
+            raise BadValue(f"task {name!r} needs a finite service time of 0 or more seconds, got {seconds!r}")
     return {name: given.get(name, SERVICE_S) for name in names}
 
 

@@ -17,6 +17,7 @@ from springtide.blocks.store import open_store
 from springtide.control.measuring import course_of
 from springtide.dataflow import sinks, sources
 from springtide.engine.running import Running
+from springtide.errors import BadValue
 from springtide.metrics.course import Course
 from springtide.metrics.migration import MigrationMeasures, measure
 from springtide.metrics.report import EpochReport
@@ -51,7 +52,7 @@ def dataflow_of(name: str) -> Dataflow:
     kind, _, tasks = name.partition("-")
     if kind == "linear" and tasks.isdecimal() and int(tasks):
         return linear(int(tasks))
-    raise ValueError(f"expected a dataflow of {', '.join(DATAFLOWS)} or linear-N, got {name!r}")
+    raise BadValue(f"expected a dataflow of {', '.join(DATAFLOWS)} or linear-N, got {name!r}")
 
 
 def workers_of(dataflow: Dataflow, most: int = MOST_WORKERS) -> tuple[int, int]:

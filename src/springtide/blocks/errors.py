@@ -1,7 +1,9 @@
 """What can go wrong between the engine and its durable store."""
 
+from springtide.errors import SpringtideError
 
-class StoreFailed(OSError):
+
+class StoreFailed(SpringtideError, OSError):
     """The durable store refused or lost a call; nothing was committed."""
 
     def __init__(self, action: str, path: str, reason: str) -> None:
@@ -15,7 +17,7 @@ class StoreFailed(OSError):
         )
 
 
-class AlreadyThere(FileExistsError):
+class AlreadyThere(SpringtideError, FileExistsError):
     """Put-if-absent found something in the place."""
 
     def __init__(self, path: str) -> None:
@@ -26,7 +28,7 @@ class AlreadyThere(FileExistsError):
         return f"{self.path!r} exists already"
 
 
-class BlockCorrupt(Exception):
+class BlockCorrupt(SpringtideError):
     """No copy of a block has the bytes its manifest promises."""
 
     def __init__(self, block: str, operator: str, slices: str, epoch: int, tried: tuple[str, ...]) -> None:
@@ -41,7 +43,7 @@ class BlockCorrupt(Exception):
         )
 
 
-class ManifestConflict(Exception):
+class ManifestConflict(SpringtideError):
     """Another driver committed this epoch, with other content."""
 
     def __init__(self, epoch: int, ours: str, theirs: str) -> None:
@@ -55,7 +57,7 @@ class ManifestConflict(Exception):
         )
 
 
-class NewerFormat(Exception):
+class NewerFormat(SpringtideError):
     """The checkpoint was written by a later release."""
 
     def __init__(self, what: str, found: object, known: int) -> None:
@@ -69,7 +71,7 @@ class NewerFormat(Exception):
         )
 
 
-class LineageBroken(Exception):
+class LineageBroken(SpringtideError):
     """Spark asks for an epoch that does not follow the last committed one."""
 
     def __init__(self, wanted: int, head: int) -> None:
@@ -83,7 +85,7 @@ class LineageBroken(Exception):
         )
 
 
-class CheckpointInUse(Exception):
+class CheckpointInUse(SpringtideError):
     """A living driver holds this checkpoint."""
 
     def __init__(self, checkpoint: str, holder: str) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
+from springtide.errors import BadValue
 from springtide.ids import Epoch, PlanVersion, SliceId
 from springtide.plan.shedding import NOTHING, Shedding
 
 FORMAT = 4
 
 
-class TornManifest(ValueError):
+class TornManifest(BadValue):
     """The bytes are not a whole manifest: a write was cut short, or the medium failed."""
 
 

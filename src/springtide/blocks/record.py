@@ -6,12 +6,13 @@ from typing import Any
 
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.store import Store
+from springtide.errors import SpringtideError
 
 PATH = "app.json"
 FORMAT = 1
 
 
-class AppChanged(Exception):
+class AppChanged(SpringtideError):
     """The app differs from the one that wrote the checkpoint, in a way its state can't follow."""
 
     def __init__(self, step: str, what: str, recorded: object, now: object) -> None:

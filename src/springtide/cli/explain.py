@@ -15,11 +15,12 @@ from springtide.cli.status import find_checkpoint
 from springtide.cli.tables import plain_table
 from springtide.control.ledger import Record, read_ledger
 from springtide.control.measuring import Account, read_migrations
+from springtide.errors import SpringtideError
 from springtide.policies.decision import Hold, action
 from springtide.policies.past import Gauge
 
 
-class NoSuchEntry(Exception):
+class NoSuchEntry(SpringtideError):
     """The ledger has no decision of this number."""
 
     def __init__(self, app: str, wanted: int | None, last: int | None) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from springtide.app import App
+from springtide.errors import BadValue, SpringtideError
 
 VARIABLE = "app"
 
 
-class CannotLoad(ValueError):
+class CannotLoad(BadValue):
     """There is no app where the person pointed."""
 
     def __init__(self, target: str, reason: str) -> None:
@@ -27,7 +28,7 @@ class CannotLoad(ValueError):
         return f"can't load an app from {self.target!r}: {self.reason}"
 
 
-class UserCodeFailed(Exception):
+class UserCodeFailed(SpringtideError):
     """The person's own code raised while it was loaded; `trace` has only frames of theirs."""
 
     def __init__(self, target: str, trace: str) -> None:

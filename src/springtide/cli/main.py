@@ -7,70 +7,25 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 import springtide
-from springtide.blocks import errors as store_errors
-from springtide.blocks.record import AppChanged
 from springtide.cli.adapt import adapt
 from springtide.cli.bench import app as bench
 from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
-from springtide.cli.explain import NoSuchEntry, explain
+from springtide.cli.explain import explain
 from springtide.cli.history import history
-from springtide.cli.load import CannotLoad, UserCodeFailed
 from springtide.cli.migrations import migrations
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
 from springtide.cli.plan import plan
 from springtide.cli.queries import queries
-from springtide.cli.reach import AnotherApp
 from springtide.cli.run import run
 from springtide.cli.scale import scale
 from springtide.cli.simulate import simulate
-from springtide.cli.status import NoCheckpoint, status
+from springtide.cli.status import status
 from springtide.cli.workers import workers
-from springtide.control.address import NotRunning
-from springtide.control.client import NoAnswer
-from springtide.control.controls import Refused
-from springtide.dataflow.broker import NoClient
-from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.engine.history import CannotRepeat
-from springtide.engine.java import JavaNotFound
-from springtide.engine.kafka.jars import JarsMissing
-from springtide.ids import BadName
-from springtide.simulator.fields import BadScenario
-from springtide.testing.kafka import BrokerFailed
+from springtide.errors import FAILED, SpringtideError
 
-FAILED = 1
-MISUSED = 2
 INTERRUPTED = 130
-
-EXIT_CODES: dict[type[Exception], int] = {
-    CannotLoad: MISUSED,
-    BadGraph: MISUSED,
-    BadName: MISUSED,
-    BadScenario: MISUSED,
-    NoCheckpoint: FAILED,
-    NotRunning: FAILED,
-    AnotherApp: FAILED,
-    NoAnswer: FAILED,
-    Refused: FAILED,
-    UserCodeFailed: FAILED,
-    StepFailed: FAILED,
-    AppChanged: FAILED,
-    JavaNotFound: FAILED,
-    JarsMissing: FAILED,
-    BrokerFailed: FAILED,
-    NoClient: FAILED,
-    CannotRepeat: FAILED,
-    NoSuchEntry: FAILED,
-    store_errors.StoreFailed: FAILED,
-    store_errors.AlreadyThere: FAILED,
-    store_errors.BlockCorrupt: FAILED,
-    store_errors.ManifestConflict: FAILED,
-    store_errors.NewerFormat: FAILED,
-    store_errors.LineageBroken: FAILED,
-    store_errors.CheckpointInUse: FAILED,
-}
-"""Errors whose message is all that a person needs."""
 
 
 class Verbs(TyperGroup):
@@ -93,9 +48,8 @@ class Verbs(TyperGroup):
 
 def _plain(error: Exception) -> tuple[str, int] | None:
     """What to tell a person, and the exit code; None if the error is a bug."""
-    for kind, code in EXIT_CODES.items():
-        if isinstance(error, kind):
-            return str(error), code
+    if isinstance(error, SpringtideError):
+        return str(error), error.exit_code
     # By name, as only the engine imports Spark. It has told its story on stderr, such as a master it does not know.
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)

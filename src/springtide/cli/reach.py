@@ -9,6 +9,7 @@ from springtide.app import default_checkpoint
 from springtide.control.address import control_directory
 from springtide.control.client import ControlClient
 from springtide.control.controls import Live, Strategy
+from springtide.errors import SpringtideError
 from springtide.ids import valid_name
 
 AppName = Annotated[str, typer.Argument(metavar="APP", help="The name of an app that runs.", show_default=False)]
@@ -33,7 +34,7 @@ HottestFirst = Annotated[
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start the migration, and leave it alone.")]
 
 
-class AnotherApp(Exception):
+class AnotherApp(SpringtideError):
     """The app that runs on a checkpoint is not the one that was named."""
 
     def __init__(self, named: str, found: str, directory: str) -> None:

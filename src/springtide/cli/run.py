@@ -20,6 +20,7 @@ from springtide.engine.interval import Interval
 from springtide.engine.kafka.session import for_all
 from springtide.engine.running import Running
 from springtide.engine.until import Until
+from springtide.errors import BadValue
 from springtide.ids import valid_name
 
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
@@ -31,7 +32,7 @@ def settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
-            raise ValueError(f"{pair!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
+            raise BadValue(f"{pair!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
         found[key.strip()] = value
     return found
 
@@ -118,7 +119,7 @@ def run(
     loaded = [_loaded(text) for text in apps]
     names = [one.name for one in loaded]
     if len(set(names)) < len(names):
-        raise ValueError(f"expected apps with names of their own, got {', '.join(names)}")
+        raise BadValue(f"expected apps with names of their own, got {', '.join(names)}")
     for one in loaded if adapt is not None else ():
         one.adapt(maximum=maximum, policy=adapt or "")
     places = [_place(checkpoint, one.name, len(loaded)) for one in loaded]

@@ -25,11 +25,12 @@ from springtide.cli.figures import (
 from springtide.cli.options import Traceback
 from springtide.cli.tables import plain_table
 from springtide.engine.reports import last_reports
+from springtide.errors import SpringtideError
 from springtide.ids import NAME
 from springtide.metrics.report import EpochReport
 
 
-class NoCheckpoint(Exception):
+class NoCheckpoint(SpringtideError):
     """No app has ever run on a checkpoint in any of these places."""
 
     def __init__(self, app: str, looked_at: tuple[str, ...]) -> None:

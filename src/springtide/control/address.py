@@ -7,6 +7,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from springtide.errors import BadValue, SpringtideError
 from springtide.ids import NAME
 
 FILE = "control.json"
@@ -15,7 +16,7 @@ _URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22,200}")
 
 
-class NotRunning(Exception):
+class NotRunning(SpringtideError):
     """No app can be reached through this directory."""
 
     def __init__(self, directory: str, reason: str) -> None:
@@ -48,7 +49,7 @@ class Address:
     def port(self) -> int:
         match = _URL.fullmatch(self.url)
         if match is None or not 0 < int(match[1]) < 65536:
-            raise ValueError(f"the URL is {self.url!r}: expected http://127.0.0.1:PORT")
+            raise BadValue(f"the URL is {self.url!r}: expected http://127.0.0.1:PORT")
         return int(match[1])
 
     @classmethod
@@ -57,10 +58,10 @@ class Address:
         fields = json.loads(data)
         kinds = {"url": str, "token": str, "pid": int, "app": str}
         if not isinstance(fields, dict) or {name: type(value) for name, value in fields.items()} != kinds:
-            raise ValueError(f"expected the fields {', '.join(kinds)}")
+            raise BadValue(f"expected the fields {', '.join(kinds)}")
         address = cls(**fields)
         if not (_TOKEN.fullmatch(address.token) and NAME.fullmatch(address.app) and 0 < address.pid < 2**31):
-            raise ValueError("a field has a value that no app writes")
+            raise BadValue("a field has a value that no app writes")
         _ = address.port
         return address
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from springtide.control.address import Address, NotRunning
 from springtide.control.controls import USUAL, Busy, Options, Refused, Unknown
+from springtide.errors import SpringtideError
 
 TIMEOUT_S = 30.0
 REFUSALS: dict[int, type[Refused]] = {404: Unknown, 409: Busy}
 
 
-class NoAnswer(Exception):
+class NoAnswer(SpringtideError):
     """The app is there, but what came back is no answer."""
 
     def __init__(self, app: str, reason: str) -> None:

@@ -7,6 +7,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from springtide.errors import BadValue
+
 LOOPBACK = "127.0.0.1"
 SHORTEST_TOKEN = 22
 """Characters of base64: 132 bits."""
@@ -33,7 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         if len(token) < SHORTEST_TOKEN:
-            raise ValueError(f"a token of {len(token)} characters: use at least {SHORTEST_TOKEN} random ones")
+            raise BadValue(f"a token of {len(token)} characters: use at least {SHORTEST_TOKEN} random ones")
         self.app = app
         self._token = token.encode()
         self._hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")

@@ -13,6 +13,7 @@ from springtide.control.address import Address
 from springtide.control.api import make_api
 from springtide.control.controls import Controls
 from springtide.control.guard import LOOPBACK
+from springtide.errors import SpringtideError
 
 START_S = 10.0
 STOP_S = 5.0
@@ -20,7 +21,7 @@ GRACE_S = 2
 """How long a request in flight may take when the server stops."""
 
 
-class CannotServe(Exception):
+class CannotServe(SpringtideError):
     """The control API could not be opened."""
 
     def __init__(self, reason: str, remedy: str) -> None:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from springtide.errors import BadValue, SpringtideError
+
 SERVERS = "SPRINGTIDE_KAFKA"
 """The environment variable with the servers of sources and sinks that name none."""
 ASK_S = 5.0
@@ -12,14 +14,14 @@ QUIET = {"log_level": "0"}
 """Clients tell their callers, not the terminal."""
 
 
-class NoClient(RuntimeError):
+class NoClient(SpringtideError, RuntimeError):
     """The Python client for Kafka is not installed."""
 
     def __str__(self) -> str:
         return "expected the package confluent-kafka, which is not installed: run `pip install 'springtide[kafka]'`"
 
 
-class NoServers(ValueError):
+class NoServers(BadValue):
     """Nobody said where Kafka is."""
 
     def __str__(self) -> str:
@@ -29,7 +31,7 @@ class NoServers(ValueError):
         )
 
 
-class BrokerAway(ConnectionError):
+class BrokerAway(SpringtideError, ConnectionError):
     """No broker answered."""
 
     def __init__(self, servers: str, reason: str) -> None:
@@ -40,7 +42,7 @@ class BrokerAway(ConnectionError):
         return f"expected a Kafka broker at {self.servers}, got no answer within {ASK_S:g} s ({self.reason})"
 
 
-class TopicMissing(LookupError):
+class TopicMissing(SpringtideError, LookupError):
     """A broker that has no such topic."""
 
     def __init__(self, servers: str, topic: str, known: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from springtide import faults
 from springtide.dataflow.broker import library, settings
+from springtide.errors import SpringtideError
 
 PATIENCE_S = 300.0
 """How long a broker may be away in the middle of a delivery."""
@@ -23,7 +24,7 @@ PAUSE_S = 0.2
 TRANSACTION_MS = "120000"
 
 
-class NotDelivered(RuntimeError):
+class NotDelivered(SpringtideError, RuntimeError):
     """A part did not get into its topic."""
 
     def __init__(self, topic: str, part: int, epoch: int, reason: str) -> None:

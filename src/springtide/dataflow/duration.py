@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+from springtide.errors import BadValue
+
 Duration = str | timedelta
 
 _UNITS_US = {
@@ -22,7 +24,7 @@ def microseconds(duration: Duration) -> int:
         return duration // timedelta(microseconds=1)
     match = _FORM.fullmatch(duration) if isinstance(duration, str) else None
     if match is None or match[2] not in _UNITS_US:
-        raise ValueError(
+        raise BadValue(
             f"{duration!r} is not a duration: expected a timedelta or a number and a unit "
             f"({', '.join(u + 's' for u in _UNITS_US)}), for example '10 minutes'"
         )

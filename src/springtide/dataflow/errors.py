@@ -1,7 +1,9 @@
 """Errors that name the step."""
 
+from springtide.errors import BadValue, SpringtideError
 
-class StepFailed(Exception):
+
+class StepFailed(SpringtideError):
     """A step, or a function that a user gave it, failed; the epoch is not committed."""
 
     def __init__(self, step: str, doing: str, reason: str, hint: str = "") -> None:
@@ -13,7 +15,7 @@ class StepFailed(Exception):
         return f"{text}\n{self.hint}" if self.hint else text
 
 
-class BadGraph(ValueError):
+class BadGraph(BadValue):
     """A dataflow that can't run as written."""
 
     def __init__(self, step: str, expected: str, got: str) -> None:

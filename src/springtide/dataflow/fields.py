@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from springtide.errors import BadType
+
 Fields = Any
 """An Arrow schema, or a mapping from column names to Arrow or Python types."""
 
@@ -25,7 +27,7 @@ def schema_of(fields: Fields) -> pa.Schema:
     if isinstance(fields, pa.Schema):
         return fields
     if not isinstance(fields, Mapping):
-        raise TypeError(f"expected an Arrow schema or a mapping of column names to types, got {fields!r}")
+        raise BadType(f"expected an Arrow schema or a mapping of column names to types, got {fields!r}")
     return pa.schema([pa.field(name, _type_of(name, kind)) for name, kind in fields.items()])
 
 
@@ -35,4 +37,4 @@ def _type_of(name: str, kind: object) -> pa.DataType:
     if isinstance(kind, type) and kind in _PYTHON:
         return _PYTHON[kind]
     known = ", ".join(t.__name__ for t in _PYTHON)
-    raise TypeError(f"column {name!r}: expected an Arrow type or one of {known}, got {kind!r}")
+    raise BadType(f"column {name!r}: expected an Arrow type or one of {known}, got {kind!r}")

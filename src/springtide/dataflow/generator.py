@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from springtide.dataflow import rates
+from springtide.errors import BadValue
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SPARK_NAMES = {
@@ -70,16 +71,16 @@ class GeneratorSpec:
         for field in ("keys", "partitions", "limit", "max_rows_per_epoch"):
             count = getattr(self, field)
             if count is not None and not (isinstance(count, int) and count >= 1):
-                raise ValueError(f"a generator needs a whole {field} >= 1, got {count!r}")
+                raise BadValue(f"a generator needs a whole {field} >= 1, got {count!r}")
         for field in ("seed", "words_per_row"):
             if not isinstance(getattr(self, field), int):
-                raise ValueError(f"a generator needs a whole {field}, got {getattr(self, field)!r}")
+                raise BadValue(f"a generator needs a whole {field}, got {getattr(self, field)!r}")
         for field in ("skew", "disorder_s", "words_per_row"):
             amount = getattr(self, field)
             if not (math.isfinite(amount) and amount >= 0):
-                raise ValueError(f"a generator needs a finite {field} >= 0, got {amount!r}")
+                raise BadValue(f"a generator needs a finite {field} >= 0, got {amount!r}")
         if self.start_s is not None and not math.isfinite(self.start_s):
-            raise ValueError(f"a generator needs a finite start_s or None, got {self.start_s!r}")
+            raise BadValue(f"a generator needs a finite start_s or None, got {self.start_s!r}")
 
     def schema(self) -> pa.Schema:
         """The columns of every batch that ``rows`` returns."""
@@ -103,11 +104,11 @@ class GeneratorSpec:
         the batch of the whole range.
         """
         if not 0 <= start <= end or (self.limit is not None and end > self.limit):
-            raise ValueError(f"rows {start}..{end} are not within 0..{self.limit}")
+            raise BadValue(f"rows {start}..{end} are not within 0..{self.limit}")
         row = np.arange(start, end, dtype=np.int64)
         due_s = self.rate.due_at(row)
         if not np.isfinite(due_s).all():
-            raise ValueError(f"some of the rows {start}..{end} are never due at {self.rate}")
+            raise BadValue(f"some of the rows {start}..{end} are never due at {self.rate}")
         due_us = np.rint(due_s * 1e6).astype(np.int64) + round(start_s * 1e6)
         event_us = due_us
         if self.disorder_s > 0:
@@ -129,7 +130,7 @@ class GeneratorSpec:
         try:
             return GeneratorSpec(**fields | {"rate": rates.from_json(fields["rate"])})
         except (KeyError, TypeError) as wrong:
-            raise ValueError(f"not a generator spec ({wrong}): {text}") from wrong
+            raise BadValue(f"not a generator spec ({wrong}): {text}") from wrong
 
     def _uniform(self, lane: _Lane, counter: NDArray[np.int64]) -> NDArray[np.float64]:
         return (_bits(self.seed, lane, counter) >> np.uint64(11)) * np.float64(2.0**-53)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.delivery import Address, Deliver
+from springtide.errors import BadValue
 
 if TYPE_CHECKING:
     from springtide.dataflow.sinks import EpochOutput
@@ -58,5 +59,5 @@ def kafka(
     each epoch exactly once, whatever crashes. `client` has more settings for librdkafka.
     """
     if format not in ("json", "raw"):
-        raise ValueError(f"format must be 'json' or 'raw', not {format!r}")
+        raise BadValue(f"format must be 'json' or 'raw', not {format!r}")
     return KafkaSink(servers, topic, key, format, client or {})

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from springtide.errors import BadType, BadValue
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
@@ -54,11 +55,11 @@ class Aggregation:
         taken = set(key.names) | ({WINDOW_START, WINDOW_END, FINAL} if self.window else set())
         clash = sorted(taken & {n for name, a in self.aggregates.items() for n in result_names(name, a)})
         if clash:
-            raise ValueError(f"the results {clash} are named like columns of the key or the window; rename them")
+            raise BadValue(f"the results {clash} are named like columns of the key or the window; rename them")
         added = {WINDOW_START, WINDOW_END, FINAL} if self.window else set()
         confusing = [n for n in key.names if n in added or n.rpartition(".")[0] in self.aggregates]
         if confusing:
-            raise ValueError(f"the key columns {confusing} are named like columns that the step adds; rename them")
+            raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
         if self.window is not None:
             _require_timestamp(rows, self.window.column)
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
@@ -101,6 +102,6 @@ def _name_of(aggregate: Aggregate) -> str:
 
 def _require_timestamp(rows: pa.Schema, column: str) -> None:
     if column not in rows.names:
-        raise ValueError(f"expected a timestamp column {column!r}, got columns {rows.names}")
+        raise BadValue(f"expected a timestamp column {column!r}, got columns {rows.names}")
     if not pa.types.is_timestamp(rows.field(column).type):
-        raise TypeError(f"expected column {column!r} to be a timestamp, got {rows.field(column).type}")
+        raise BadType(f"expected column {column!r} to be a timestamp, got {rows.field(column).type}")

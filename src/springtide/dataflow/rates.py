@@ -17,6 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from springtide.errors import BadValue
+
 Rows = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 
@@ -67,13 +69,13 @@ class Step:
 
     def __post_init__(self) -> None:
         if not self.steps or self.steps[0][0] != 0:
-            raise ValueError(f"a step rate starts at second 0, got steps {self.steps!r}")
+            raise BadValue(f"a step rate starts at second 0, got steps {self.steps!r}")
         starts = [from_s for from_s, _ in self.steps]
         if not all(map(math.isfinite, starts)) or any(b <= a for a, b in pairwise(starts)):
-            raise ValueError(f"the seconds of a step rate must be finite and rise, got {starts!r}")
+            raise BadValue(f"the seconds of a step rate must be finite and rise, got {starts!r}")
         rates = [rows_per_s for _, rows_per_s in self.steps]
         if not all(math.isfinite(r) and r >= 0 for r in rates) or not any(rates):
-            raise ValueError(f"the rows_per_s of a step rate are >= 0 and not all 0, got {rates!r}")
+            raise BadValue(f"the rows_per_s of a step rate are >= 0 and not all 0, got {rates!r}")
 
     def due_rows(self, elapsed_s: float) -> int:
         from_s, rows_per_s, before, _ = _segments(self.steps)
@@ -105,7 +107,7 @@ class Sine:
         _require_positive("a sine rate", "mean", self.mean)
         _require_positive("a sine rate", "period_s", self.period_s)
         if not 0 <= self.amplitude <= self.mean:
-            raise ValueError(f"a sine rate needs an amplitude of 0..{self.mean!r}, got {self.amplitude!r}")
+            raise BadValue(f"a sine rate needs an amplitude of 0..{self.mean!r}, got {self.amplitude!r}")
 
     def due_rows(self, elapsed_s: float) -> int:
         periods, phase = divmod(elapsed_s / self.period_s, 1.0)
@@ -151,13 +153,13 @@ def from_json(tagged: Mapping[str, Any]) -> Rate:
             case "sine":
                 return sine(**fields)
     except TypeError as wrong:
-        raise ValueError(f"not the fields of a {kind} rate ({wrong}): {fields!r}") from wrong
-    raise ValueError(f"a rate has kind constant, step or sine, got {kind!r}")
+        raise BadValue(f"not the fields of a {kind} rate ({wrong}): {fields!r}") from wrong
+    raise BadValue(f"a rate has kind constant, step or sine, got {kind!r}")
 
 
 def _require_positive(what: str, field: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{what} needs a finite {field} > 0, got {value!r}")
+        raise BadValue(f"{what} needs a finite {field} > 0, got {value!r}")
 
 
 def _count_due(rate: Rate, elapsed_s: float, guess: float) -> int:

@@ -8,6 +8,7 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.kafka import Kafka, kafka
 from springtide.dataflow.rates import Rate, constant
+from springtide.errors import BadValue
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,9 +91,9 @@ def files(
     `malformed="fail"`. Other options go to Spark, for example `maxFilesPerTrigger="1"`.
     """
     if malformed not in ("count", "fail"):
-        raise ValueError(f"malformed must be 'count' or 'fail', not {malformed!r}")
+        raise BadValue(f"malformed must be 'count' or 'fail', not {malformed!r}")
     if format != "text" and schema is None:
-        raise ValueError(f"files of format {format!r} need a schema, for example schema='user STRING, n INT'")
+        raise BadValue(f"files of format {format!r} need a schema, for example schema='user STRING, n INT'")
     return Files(path, format, schema, malformed, options)
 
 

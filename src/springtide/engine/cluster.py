@@ -9,6 +9,7 @@ from springtide.engine.sharing import Employed, Lease
 from springtide.engine.spark_internals import Placement, executor_place
 from springtide.engine.warm import practice
 from springtide.engine.worker.task import WORKER_PROPERTY
+from springtide.errors import SpringtideError
 from springtide.ids import WorkerId
 from springtide.plan.worker import Worker
 
@@ -19,7 +20,7 @@ WARM_ROUNDS = 12
 """A JVM compiles what it runs often; the first rounds are slow."""
 
 
-class NotEnoughWorkers(Exception):
+class NotEnoughWorkers(SpringtideError):
     """The cluster has not given the workers that were asked for."""
 
     def __init__(self, wanted: int, got: int, waited_s: float) -> None:

@@ -10,6 +10,7 @@ from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
 from springtide.engine.interval import Interval
 from springtide.engine.sparklog import align, done, entries, feed, lineage
+from springtide.errors import SpringtideError
 from springtide.ids import Epoch
 from springtide.plan.shedding import NOTHING, Shedding
 
@@ -136,7 +137,7 @@ def _check_whole(logged: list[Epoch], after: int, committed: int) -> None:
         raise CannotRepeat(after, sorted(set(expected) - set(logged)))
 
 
-class CannotRepeat(Exception):
+class CannotRepeat(SpringtideError):
     """Spark's log lacks epochs that would have to be repeated."""
 
     def __init__(self, after: int, lacking: list[int]) -> None:

@@ -10,6 +10,7 @@ from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
 from springtide.engine.generator_source import generator_stream
 from springtide.engine.kafka.source import kafka_stream
+from springtide.errors import BadType
 
 TAG = "__source"
 
@@ -35,7 +36,7 @@ def _open(spark: SparkSession, source: Source) -> DataFrame:
         return spec.open(spark)
     if isinstance(spec, Files):
         return _open_files(spark, spec)
-    raise TypeError(f"unknown kind of source {spec!r}")
+    raise BadType(f"unknown kind of source {spec!r}")
 
 
 def _open_files(spark: SparkSession, spec: Files) -> DataFrame:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from springtide.dataflow.duration import microseconds
+from springtide.errors import BadValue
 
 MOST_EPOCHS = 100
 """From one checkpoint to the next, however short epochs are: so many have to be remembered for repeating them."""
@@ -23,7 +24,7 @@ class Interval:
         in_time = isinstance(given, str) and not given.isdecimal()
         found = cls(MOST_EPOCHS, microseconds(str(given)) / 1_000_000) if in_time else cls(int(given))
         if found.epochs < 1 or found.seconds == 0:
-            raise ValueError(f"expected a number of epochs from 1, or a time such as '30 seconds', got {given!r}")
+            raise BadValue(f"expected a number of epochs from 1, or a time such as '30 seconds', got {given!r}")
         return found
 
     @property

@@ -1,6 +1,6 @@
 """Finds a Java runtime that Spark accepts, without starting Spark.
 
-Run as a script, this module prints the JAVA_HOME it found. It imports the standard library only.
+`python -m springtide.engine.java` prints the JAVA_HOME it found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from springtide.errors import SpringtideError
 
 MINIMUM_JAVA = 17
 _VERSION_TIMEOUT_S = 30.0
@@ -32,7 +34,7 @@ class JavaProbe:
     major: int | None = None
 
 
-class JavaNotFound(RuntimeError):
+class JavaNotFound(SpringtideError, RuntimeError):
     """No Java of at least version `minimum` in any of the places `probes`."""
 
     def __init__(self, probes: tuple[JavaProbe, ...], minimum: int = MINIMUM_JAVA) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from springtide.errors import BadValue
 from springtide.metrics.report import EpochReport
 
 
@@ -40,4 +41,4 @@ class Until:
                 return cls(seconds=float(number))
         except ValueError:
             pass
-        raise ValueError(f"{text!r}: expected available, epochs=N, rows=N or seconds=N")
+        raise BadValue(f"{text!r}: expected available, epochs=N, rows=N or seconds=N")

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
 
 STEADY = 0.15
 """A rate that changes by less than this share is steady."""
 
 
-class BadSnapshot(ValueError):
+class BadSnapshot(BadValue):
     """A metric is missing or no number: nothing can be decided from it."""
 
     def __init__(self, metric: str, of: str, found: object) -> None:
@@ -221,7 +222,7 @@ class Snapshot:
         while feeding:
             ready = [name for name, parents in feeding.items() if not (parents - placed) & feeding.keys()]
             if not ready:
-                raise ValueError(f"the graph goes round in a circle through {sorted(feeding)}")
+                raise BadValue(f"the graph goes round in a circle through {sorted(feeding)}")
             for name in ready:
                 order.append(name)
                 placed.add(name)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from springtide.errors import BadValue
 from springtide.metrics.flow import Flow, Lump, usual_spread_s
 
 ROUNDING = 1e-9
@@ -27,13 +28,13 @@ class Steadiness:
     def __post_init__(self) -> None:
         for name in ("window_s", "smooth_s", "calm_s"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name}: expected more than 0 seconds, got {getattr(self, name)}")
+                raise BadValue(f"{name}: expected more than 0 seconds, got {getattr(self, name)}")
         if self.smooth_s > self.window_s:
-            raise ValueError(f"smooth_s: expected at most the window of {self.window_s} s, got {self.smooth_s}")
+            raise BadValue(f"smooth_s: expected at most the window of {self.window_s} s, got {self.smooth_s}")
         if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance: expected a share from 0 to below 1, got {self.tolerance}")
+            raise BadValue(f"tolerance: expected a share from 0 to below 1, got {self.tolerance}")
         if self.expected_rows_per_s is not None and not self.expected_rows_per_s > 0:
-            raise ValueError(f"expected_rows_per_s: expected more than 0, got {self.expected_rows_per_s}")
+            raise BadValue(f"expected_rows_per_s: expected more than 0, got {self.expected_rows_per_s}")
 
 
 def calm_rate(outputs: Sequence[Lump], calm_s: float) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+from springtide.errors import BadValue
 from springtide.metrics.course import began_at, ordered, rows_given
 from springtide.metrics.flow import Flow, usual_spread_s
 from springtide.metrics.report import EpochReport
@@ -35,7 +36,7 @@ def timeline(
     """Moving averages, a moment each step, for as long as the reports cover whole windows; the request is at 0."""
     for name, value in (("window_s", window_s), ("step_s", step_s)):
         if not value > 0:
-            raise ValueError(f"{name}: expected more than 0 seconds, got {value}")
+            raise BadValue(f"{name}: expected more than 0 seconds, got {value}")
     found = ordered(reports)
     if not found:
         return ()

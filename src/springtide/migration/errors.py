@@ -1,7 +1,9 @@
 """Why a change of the plan is refused. The app goes on as it was."""
 
+from springtide.errors import SpringtideError
 
-class Refused(Exception):
+
+class Refused(SpringtideError):
     """A request that can't be met; the message says what was expected, what came and what to do."""
 
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
 
 Heat = Mapping[tuple[str, SliceId], float]
 """By operator and slice: the rows it has in an epoch, or anything else that is more where there is more to do."""
 
 
-class BadMoves(ValueError):
+class BadMoves(BadValue):
     """Two plans that cannot be compared, or steps of no size."""
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from springtide.errors import BadValue
 from springtide.ids import InstanceId, PlanVersion, SliceId, WorkerId
 from springtide.plan.worker import Worker
 
 
-class InvalidPlan(ValueError):
+class InvalidPlan(BadValue):
     """A plan that leaves a slice without an owner, or names a worker it does not have."""
 
 

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
 from springtide.plan.joining import NoRoom, Rooms
 from springtide.plan.level import level
 from springtide.plan.worker import Worker
 
 
-class BadRing(ValueError):
+class BadRing(BadValue):
     """A ring that leaves a slice without one owner, or a change that would make such a ring."""
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from springtide.errors import BadValue
+
 Edge = tuple[str, str]
 """From a source or a keyed step to a keyed step, or to a stateless one whose rows a sink takes."""
 BITS = 63
@@ -18,7 +20,7 @@ class Shedding:
     def __post_init__(self) -> None:
         for (producer, consumer), share in self.keep.items():
             if not 0 <= share <= 1:
-                raise ValueError(f"rows kept from {producer!r} to {consumer!r}: expected 0 to 1, got {share}")
+                raise BadValue(f"rows kept from {producer!r} to {consumer!r}: expected 0 to 1, got {share}")
 
     @property
     def any(self) -> bool:

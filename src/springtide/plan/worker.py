@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from springtide.errors import BadValue
 from springtide.ids import WorkerId
 
 
-class BadWorker(ValueError):
+class BadWorker(BadValue):
     """A worker without an id, or without a slot."""
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from springtide.errors import BadValue
 from springtide.policies.decision import Scale
 from springtide.policies.words import plural
 
@@ -18,9 +19,9 @@ class Bounds:
     def check(self, what: str) -> None:
         """ValueError unless something fits in between."""
         if self.minimum < 1:
-            raise ValueError(f"{what}: expected a minimum of 1 or more, got {self.minimum}")
+            raise BadValue(f"{what}: expected a minimum of 1 or more, got {self.minimum}")
         if self.maximum is not None and self.maximum < self.minimum:
-            raise ValueError(f"{what}: expected a maximum of {self.minimum} or more, got {self.maximum}")
+            raise BadValue(f"{what}: expected a maximum of {self.minimum} or more, got {self.maximum}")
 
     def clamp(self, number: int) -> int:
         """The nearest number that is allowed."""
@@ -48,7 +49,7 @@ class Limits:
         known = sorted(operators)
         strangers = sorted(set(self.parallelism) - set(known))
         if strangers:
-            raise ValueError(f"parallelism: expected steps of {known}, got {strangers}")
+            raise BadValue(f"parallelism: expected steps of {known}, got {strangers}")
 
     def clamp(self, workers: int, slots: float) -> int:
         """The nearest number of workers that is allowed.

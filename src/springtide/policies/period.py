@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from springtide.errors import BadValue
+
 DAY_S = 24 * 60 * 60
 SHAPE = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 
-class BadPeriod(ValueError):
+class BadPeriod(BadValue):
     """Not a time of day."""
 
     def __init__(self, text: object) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from springtide.errors import BadValue
 from springtide.policies.balancing.otd import Otd
 from springtide.policies.balancing.skew import Skew
 from springtide.policies.policy import Policy
@@ -23,11 +24,11 @@ POLICIES: Mapping[str, Any] = {
 def policy(name: str, **options: float) -> Policy:
     """The policy of this name, with these options and its usual ones."""
     if name not in POLICIES:
-        raise ValueError(f"expected a policy of {sorted(POLICIES)}, got {name!r}")
+        raise BadValue(f"expected a policy of {sorted(POLICIES)}, got {name!r}")
     kind = POLICIES[name]
     known = [field.name for field in fields(kind)]
     strange = sorted(set(options) - set(known))
     if strange:
-        raise ValueError(f"policy {name!r}: expected options of {known}, got {strange}")
+        raise BadValue(f"policy {name!r}: expected options of {known}, got {strange}")
     made: Policy = kind(**options)
     return made

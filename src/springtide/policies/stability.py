@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from springtide.errors import BadValue
 from springtide.metrics.snapshot import BadSnapshot, Snapshot
 from springtide.policies.decision import Decision, Hold, Scale, action
 from springtide.policies.limits import Limits
@@ -39,14 +40,14 @@ class Stability:
 
     def __post_init__(self) -> None:
         if not 0 < self.target_utilisation <= 1:
-            raise ValueError(f"target_utilisation: expected more than 0 and at most 1, got {self.target_utilisation}")
+            raise BadValue(f"target_utilisation: expected more than 0 and at most 1, got {self.target_utilisation}")
         if not 0 <= self.band < 1:
-            raise ValueError(f"band: expected 0 or more and less than 1, got {self.band}")
+            raise BadValue(f"band: expected 0 or more and less than 1, got {self.band}")
         if not self.catch_up_s > 0:
-            raise ValueError(f"catch_up_s: expected more than 0 seconds, got {self.catch_up_s}")
+            raise BadValue(f"catch_up_s: expected more than 0 seconds, got {self.catch_up_s}")
         for name in ("stabilise_s", "scale_down_s", "ineffective_s"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name}: expected 0 seconds or more, got {getattr(self, name)}")
+                raise BadValue(f"{name}: expected 0 seconds or more, got {getattr(self, name)}")
         object.__setattr__(self, "excluded", tuple(self.excluded))
         for text in self.excluded:
             Period.parse(text)

@@ -4,8 +4,10 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from springtide.errors import BadValue
 
-class BadScenario(ValueError):
+
+class BadScenario(BadValue):
     """A scenario that says something else than it should."""
 
     def __init__(self, key: str, expected: str, found: object) -> None:

@@ -1,7 +1,9 @@
 """What can go wrong with keys, state and the functions that users give."""
 
+from springtide.errors import BadType, BadValue
 
-class UnsupportedKey(TypeError):
+
+class UnsupportedKey(BadType):
     """A key column of a type whose equality is not defined here."""
 
     def __init__(self, column: str, kind: str) -> None:
@@ -15,7 +17,7 @@ class UnsupportedKey(TypeError):
         )
 
 
-class BadUpdate(ValueError):
+class BadUpdate(BadValue):
     """A reducer returned something that does not fit what it declared."""
 
     def __init__(self, what: str, expected: str, got: str) -> None:

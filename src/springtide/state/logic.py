@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from springtide.errors import BadValue
 from springtide.state.group import group
 from springtide.state.keys import Indices, canonical
 from springtide.state.layout import KEY, POSITION, Layout, one_array
@@ -33,7 +34,7 @@ class Moment:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.kept <= 1.0:
-            raise ValueError(f"expected a share of kept rows above 0 and up to 1, got {self.kept}")
+            raise BadValue(f"expected a share of kept rows above 0 and up to 1, got {self.kept}")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ each slice as one contiguous range, and one binary search serves all slices of a
 import numpy as np
 import numpy.typing as npt
 
+from springtide.errors import BadValue
+
 Positions = npt.NDArray[np.uint64]
 
 DEFAULT_SLICES = 128
@@ -17,7 +19,7 @@ MAX_SLICES = 1 << 15
 def slice_bits(slices: int) -> int:
     """How many bits a slice id takes; slices must be a power of two."""
     if not 1 <= slices <= MAX_SLICES or slices & (slices - 1):
-        raise ValueError(f"the number of slices must be a power of two from 1 to {MAX_SLICES}, not {slices}")
+        raise BadValue(f"the number of slices must be a power of two from 1 to {MAX_SLICES}, not {slices}")
     return slices.bit_length() - 1
 
 

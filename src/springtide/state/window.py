@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from springtide.errors import BadValue
 from springtide.state.keys import Indices
 from springtide.state.position import Positions, slice_bits
 
@@ -30,12 +31,12 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.size_us <= 0 or self.slide_us <= 0 or self.late_us < 0:
-            raise ValueError(
+            raise BadValue(
                 f"window over {self.column!r}: size and slide must be positive and late not negative, "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs, late={self.late_us} µs"
             )
         if self.slide_us > self.size_us:
-            raise ValueError(
+            raise BadValue(
                 f"window over {self.column!r}: a slide longer than the size would drop rows between windows; "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs"
             )

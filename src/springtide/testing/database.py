@@ -15,13 +15,15 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from springtide.errors import SpringtideError
+
 USER = "springtide"
 START_S = 60.0
 QUICK = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "40"}
 """Nothing of it is to outlive the machine."""
 
 
-class NoServer(Exception):
+class NoServer(SpringtideError):
     """PostgreSQL is not installed, or does not start."""
 
 

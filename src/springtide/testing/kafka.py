@@ -16,6 +16,7 @@ from types import TracebackType
 
 from springtide.engine.java import find_java
 from springtide.engine.kafka.jars import present
+from springtide.errors import SpringtideError
 
 START_S = 60.0
 STOP_S = 20.0
@@ -27,7 +28,7 @@ JAVA_OPTIONS = (
 """For a broker that shares a machine with what it is tested with."""
 
 
-class BrokerFailed(RuntimeError):
+class BrokerFailed(SpringtideError, RuntimeError):
     """A broker did not start."""
 
 

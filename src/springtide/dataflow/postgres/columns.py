@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
+from springtide.errors import BadType
+
 _INTEGERS = ("int2", "int4", "int8", "numeric")
 _FLOATS = ("float4", "float8", "numeric")
 _TEXT = ("text", "varchar", "bpchar")
@@ -20,7 +22,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-class NoSuchType(TypeError):
+class NoSuchType(BadType):
     """A column of a type that no column of a table can hold."""
 
     def __init__(self, column: str, kind: str) -> None:

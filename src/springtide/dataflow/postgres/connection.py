@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from springtide.dataflow.errors import StepFailed
+from springtide.errors import BadValue
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -30,7 +31,7 @@ class Dsn:
             raise ModuleNotFoundError("sinks.postgres needs psycopg: pip install 'springtide[postgres]'") from None
         except Exception:
             # libpq's own message would quote the text, and with it a password.
-            raise ValueError(
+            raise BadValue(
                 "expected a dsn such as 'postgresql://user:password@host:5432/database' or 'host=… dbname=… user=…', "
                 "got text that is neither (not shown, as it may hold a password)"
             ) from None

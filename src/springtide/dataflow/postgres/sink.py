@@ -10,6 +10,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.postgres.connection import Dsn
 from springtide.dataflow.postgres.stage import PART, ROW, Stage, WritePart
 from springtide.dataflow.postgres.table import Target, Wanted
+from springtide.errors import BadValue
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -137,9 +138,9 @@ def postgres(
     """
     columns = (key,) if isinstance(key, str) else tuple(key)
     if not table or not all(part for part in table.split(".", 1)):
-        raise ValueError(f"expected a table's name, 'orders' or 'sales.orders', got {table!r}")
+        raise BadValue(f"expected a table's name, 'orders' or 'sales.orders', got {table!r}")
     if len(set(columns)) != len(columns) or not all(isinstance(c, str) and c for c in columns):
-        raise ValueError(f"expected key= different column names, got {columns!r}")
+        raise BadValue(f"expected key= different column names, got {columns!r}")
     if epoch is not None and (not epoch or epoch in columns):
-        raise ValueError(f"expected epoch= a column's name that is not in the key, got {epoch!r}")
+        raise BadValue(f"expected epoch= a column's name that is not in the key, got {epoch!r}")
     return Postgres(Dsn(dsn), table, columns, create, epoch)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from springtide.engine.java import find_java
 from springtide.engine.kafka.jars import Jar, JarsMissing, Use, missing, pinned, place
+from springtide.errors import SpringtideError
 
 USES: tuple[Use, ...] = ("connector", "broker")
 TIMEOUT_S = 900.0
 
 
-class FetchFailed(RuntimeError):
+class FetchFailed(SpringtideError, RuntimeError):
     """Ivy did not bring the jars."""
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from springtide.errors import SpringtideError
+
 Use = Literal["connector", "broker"]
 PLACE = "SPRINGTIDE_KAFKA_JARS"
 """The environment variable that names the directory; else it is `.kafka` here or in the checkout."""
@@ -15,7 +17,7 @@ PACKAGES_SETTING = "spark.jars.packages"
 HOW = "run `make kafka`, which fetches it"
 
 
-class JarsMissing(RuntimeError):
+class JarsMissing(SpringtideError, RuntimeError):
     """Jars that Kafka needs are not there, or are not what they should be."""
 
     def __init__(self, use: str, place: str, missing: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.kafka import MALFORMED, ORIGIN, POSITION, Kafka
 from springtide.dataflow.sources import CORRUPT
+from springtide.errors import SpringtideError
 
 SETTINGS = {
     # What a transaction has not committed is not there.
@@ -21,7 +22,7 @@ SETTINGS = {
 RAW = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 
-class NoConnector(RuntimeError):
+class NoConnector(SpringtideError, RuntimeError):
     """A session that was made without the connector."""
 
     def __str__(self) -> str:

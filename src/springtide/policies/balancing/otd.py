@@ -16,6 +16,7 @@ Only what a slice receives counts: what it sends on is not told by slice.
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.snapshot import Slice, Snapshot, Worker
 from springtide.policies.decision import Decision, Hold, Rebalance
@@ -62,11 +63,11 @@ class Otd:
 
     def __post_init__(self) -> None:
         if not 0 <= self.queue_low <= self.queue_high:
-            raise ValueError(f"queue_low: expected 0 to {self.queue_high} rows, got {self.queue_low}")
+            raise BadValue(f"queue_low: expected 0 to {self.queue_high} rows, got {self.queue_low}")
         if not 0 <= self.cpu_low <= self.cpu_high <= 1:
-            raise ValueError(f"cpu_low: expected 0 to cpu_high, that up to 1; got {self.cpu_low} and {self.cpu_high}")
+            raise BadValue(f"cpu_low: expected 0 to cpu_high, that up to 1; got {self.cpu_low} and {self.cpu_high}")
         if not self.gain >= 0:
-            raise ValueError(f"gain: expected 0 bytes a second or more, got {self.gain}")
+            raise BadValue(f"gain: expected 0 bytes a second or more, got {self.gain}")
 
     def __call__(self, snapshot: Snapshot, past: Past) -> Decision:
         high = [w for w in snapshot.workers if self._high(w)]

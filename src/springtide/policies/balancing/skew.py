@@ -6,6 +6,7 @@ do nothing else.
 
 from dataclasses import dataclass
 
+from springtide.errors import BadValue
 from springtide.ids import WorkerId
 from springtide.metrics.snapshot import Slice, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance
@@ -24,7 +25,7 @@ class Skew:
 
     def __post_init__(self) -> None:
         if not (self.hot > 1 and self.uneven >= 1):
-            raise ValueError(f"hot and uneven: expected more than 1, and 1 or more, got {self.hot} and {self.uneven}")
+            raise BadValue(f"hot and uneven: expected more than 1, and 1 or more, got {self.hot} and {self.uneven}")
 
     def __call__(self, snapshot: Snapshot, past: Past) -> Decision:
         hottest = self._hottest(snapshot)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from springtide.errors import BadValue
 from springtide.metrics.snapshot import Instance, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale, action
 from springtide.policies.evening import evened
@@ -49,9 +50,9 @@ class Dhalion:
 
     def __post_init__(self) -> None:
         if not self.skewed > 1 or not self.boldest > 1:
-            raise ValueError(f"skewed and boldest: expected more than 1, got {self.skewed} and {self.boldest}")
+            raise BadValue(f"skewed and boldest: expected more than 1, got {self.skewed} and {self.boldest}")
         if not (0 < self.slow < 1 and 0 <= self.idle < 1):
-            raise ValueError(f"slow and idle: expected shares between 0 and 1, got {self.slow} and {self.idle}")
+            raise BadValue(f"slow and idle: expected shares between 0 and 1, got {self.slow} and {self.idle}")
 
     def __call__(self, snapshot: Snapshot, past: Past) -> Decision:
         if not snapshot.workers:

@@ -7,6 +7,7 @@ of the last one is the first.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from springtide.errors import BadValue
 from springtide.ids import SliceId
 from springtide.metrics.snapshot import Slice, Snapshot, Worker
 from springtide.plan.ring import Load, Thresholds
@@ -29,9 +30,9 @@ class Threshold:
 
     def __post_init__(self) -> None:
         if not 0 <= self.queue_low < self.queue_high:
-            raise ValueError(f"queue_low: expected 0 or more and less than {self.queue_high}, got {self.queue_low}")
+            raise BadValue(f"queue_low: expected 0 or more and less than {self.queue_high}, got {self.queue_low}")
         if not 0 <= self.cpu_low < self.cpu_high <= 1:
-            raise ValueError(f"cpu_low: expected 0 to cpu_high, that up to 1; got {self.cpu_low} and {self.cpu_high}")
+            raise BadValue(f"cpu_low: expected 0 to cpu_high, that up to 1; got {self.cpu_low} and {self.cpu_high}")
 
     def __call__(self, snapshot: Snapshot, past: Past) -> Decision:
         overloaded = [w for w in snapshot.workers if self._overloaded(w)]

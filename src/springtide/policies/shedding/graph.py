@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from springtide.errors import BadValue
 from springtide.policies.shedding.arrays import Floats, Ints, floats, ints
 from springtide.policies.shedding.pairs import Pairs, pairs_of
 
 
-class BadModel(ValueError):
+class BadModel(BadValue):
     """What the controller was told makes no sense."""
 
     def __init__(self, what: str, expected: str, found: object) -> None:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from springtide.errors import BadType
+
 Starts = npt.NDArray[np.int64]
 
 
@@ -37,7 +39,7 @@ class Aggregate(Protocol):
         """The results of accumulators."""
 
 
-class UnsupportedColumn(TypeError):
+class UnsupportedColumn(BadType):
     """An aggregate over a column of a type it can't summarise."""
 
     def __init__(self, aggregate: str, column: str, kind: str, expected: str) -> None:

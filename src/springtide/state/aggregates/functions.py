@@ -1,5 +1,6 @@
 """The aggregates by the names people know."""
 
+from springtide.errors import BadValue
 from springtide.state.aggregates.base import Aggregate
 from springtide.state.aggregates.count import Count
 from springtide.state.aggregates.distinct import Distinct
@@ -11,7 +12,7 @@ from springtide.state.aggregates.top_k import TopK
 from springtide.state.aggregates.total import Sum
 
 
-class NoEstimate(ValueError):
+class NoEstimate(BadValue):
     """An aggregate that can't be scaled up from a sample of the rows."""
 
     def __init__(self, aggregate: str, column: str, reason: str) -> None:

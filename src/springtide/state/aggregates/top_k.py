@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from springtide.errors import BadValue
 from springtide.state.aggregates.base import (
     Starts,
     flatten,
@@ -24,7 +25,7 @@ class TopK:
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise ValueError(f"top_k of column {self.column!r}: k must be at least 1, not {self.k}")
+            raise BadValue(f"top_k of column {self.column!r}: k must be at least 1, not {self.k}")
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
