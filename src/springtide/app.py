@@ -9,6 +9,7 @@ from springtide.control.adapt import Adapt
 from springtide.control.address import control_directory
 from springtide.control.economy import SHARED
 from springtide.control.measuring import Measuring, MigrationLog
+from springtide.control.presence import RUNNING, Announced
 from springtide.control.running import RunningControls
 from springtide.control.server import ControlServer
 from springtide.control.shedlog import ShedLog
@@ -63,6 +64,7 @@ class App(Dataflow):
         settings: Mapping[str, str] | None = None,
         log_level: str = "OFF",
         on_epoch: Callable[[EpochReport], None] | None = None,
+        on_start: Callable[[str], None] | None = None,
     ) -> Running:
         """Start the app and return at once.
 
@@ -77,6 +79,9 @@ class App(Dataflow):
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
         executors run on this machine.
+
+        `on_start` is called with each part of the start as it begins: `Spark`, `2 workers`, `first epoch`.
+        `on_epoch` is called with the report of each epoch, from another thread.
         """
         session = SessionConfig(settings=settings or {}, log_level=log_level, workers=workers or 0)
         if master is not None or workers is not None:
@@ -94,10 +99,23 @@ class App(Dataflow):
             workforce,
             session,
         )
-        running = self._running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
+        announced = Announced(self.name, control_directory(config.checkpoint, default_checkpoint(self.name)))
+
+        def began(part: str) -> None:
+            announced(part)
+            if on_start is not None:
+                on_start(part)
+
+        try:
+            running = self._running = Running(self, config, spark, [] if on_epoch is None else [on_epoch], began)
+        except BaseException:
+            announced.end()
+            raise
+        running.at_end.append(announced.end)
         self._take_part(running)
         if workforce is not None:
             self._serve(running, config.checkpoint)
+        announced(RUNNING)
         return running
 
     def scale(

@@ -1,7 +1,5 @@
 """The base of every error that a person can act on."""
 
-from typing import ClassVar
-
 FAILED = 1
 """Exit code: what was asked for could not be done."""
 MISUSED = 2
@@ -15,7 +13,7 @@ class SpringtideError(Exception):
     in a function of the user's own.
     """
 
-    exit_code: ClassVar[int] = FAILED
+    exit_code: int = FAILED
 
 
 class BadValue(SpringtideError, ValueError):

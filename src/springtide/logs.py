@@ -24,8 +24,11 @@ def room_logger(module: str) -> logging.Logger:
 def configure(level: str | None = None, environment: Mapping[str, str] = os.environ) -> None:
     """Print logs on stderr, as `SPRINGTIDE_LOG` says; `level`, if given, is that of all rooms it does not name.
 
-    Without either nothing is printed, and what an application does with the loggers is left alone.
+    For a process that is Springtide's own: without either nothing is printed, whatever handlers libraries set up.
     """
+    logging.getLogger(ROOT).propagate = False
+    # Else a library that logs to the root, as py4j does when its JVM ends, prints tracebacks.
+    logging.getLogger().addHandler(logging.NullHandler())
     wanted = {ROOT: level} if level else {}
     for part in filter(None, environment.get(VARIABLE, "").split(",")):
         room, named, found = part.rpartition("=")

@@ -19,7 +19,7 @@ from springtide.migration.strategies import DEFAULT
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 GONE_S = 30.0
 COMMAND_S = 400.0
-START = "from springtide.cli.main import main; main()"
+START = "from springtide.cli.entry import main; main()"
 APP = """
 from louder import louder
 from springtide import App, agg, sinks, sources

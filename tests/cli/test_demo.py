@@ -13,7 +13,7 @@ from rich.console import Console
 from springtide import sources
 from springtide.cli.demo import batch_count, compare
 
-COMMAND = [sys.executable, "-c", "from springtide.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from springtide.cli.entry import main; main()"]
 
 
 @pytest.mark.spark

@@ -25,3 +25,14 @@ def test_noise_goes_and_all_else_stays_in_order() -> None:
 
 def test_a_traceback_that_is_cut_off_is_shown() -> None:
     assert read(USER_ERROR[:80]) == USER_ERROR[:80]
+
+
+def test_a_stack_of_a_stopping_spark_goes() -> None:
+    stack = (
+        b"java.util.concurrent.RejectedExecutionException: Task rejected [Shutting down]\n"
+        b"\tat java.base/java.util.concurrent.ThreadPoolExecutor.reject(ThreadPoolExecutor.java:833)\n"
+        b"Caused by: java.lang.IllegalStateException: closed\n"
+        b"\t... 8 more\n"
+    )
+    other = b"java.lang.OutOfMemoryError: Java heap space\n\tat a.B.c(D.java:1)\n"
+    assert read(b"one\n" + stack + other + b"two\n") == b"one\n" + other + b"two\n"

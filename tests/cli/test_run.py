@@ -42,7 +42,7 @@ rows.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.noop())
 
 
 def springtide(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from springtide.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from springtide.cli.entry import main; main()", *arguments]
     return subprocess.run(
         command, cwd=cwd, env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, timeout=300, check=False
     )

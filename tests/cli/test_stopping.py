@@ -7,7 +7,10 @@ from itertools import count
 
 import pytest
 
-from springtide.cli.stopping import SIGNALS, wait_or_stop
+from springtide.cli import signals
+from springtide.cli.signals import SIGNALS, EndedBySignal
+from springtide.cli.stopping import wait_or_stop
+from springtide.engine.session import SparkDied
 
 
 class FakeApp:
@@ -52,11 +55,34 @@ def test_a_signal_stops_it_in_good_order(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_a_second_signal_interrupts() -> None:
+def test_a_second_signal_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(number: int, line: str) -> None:
+        raise SystemExit(f"{number}: {line}")
+
+    monkeypatch.setattr(signals, "end_now", end)
     app = FakeApp(interrupt())
     app.stop = interrupt()  # type: ignore[method-assign, assignment]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit, match="2: interrupted at once: the epoch in flight is run again"):
         wait_or_stop(app, nothing, count(step=2.0).__next__)  # type: ignore[arg-type]
+
+
+def test_spark_that_a_signal_to_the_group_has_ended_is_no_failure_of_its_own() -> None:
+    def dead() -> list[str]:
+        raise SparkDied(-signal.SIGTERM)
+
+    app = FakeApp(interrupt(signal.SIGTERM))
+    app.stop = dead  # type: ignore[method-assign]
+    with pytest.raises(EndedBySignal, match="SIGTERM went to the whole process group") as ended:
+        wait_or_stop(app, nothing)  # type: ignore[arg-type]
+    assert ended.value.exit_code == 143
+
+
+def test_spark_that_dies_by_itself_is() -> None:
+    def dead() -> None:
+        raise SparkDied(-signal.SIGKILL)
+
+    with pytest.raises(SparkDied, match=r"signal 9 \(SIGKILL\)"):
+        wait_or_stop(FakeApp(dead), nothing)  # type: ignore[arg-type]
 
 
 def test_a_signal_that_comes_twice_at_once_is_one() -> None:

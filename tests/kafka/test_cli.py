@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "orders.py"
 
 
 def springtide(cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from springtide.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from springtide.cli.entry import main; main()", *arguments]
     return subprocess.run(
         command, cwd=cwd, env={**os.environ, "COLUMNS": "200", PLACE: str(place()), **environment},
         capture_output=True, text=True, timeout=400, check=False,

@@ -1,10 +1,8 @@
 """`springtide demo`: a word count that runs, shows itself, ends, and proves its result."""
 
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,12 +17,14 @@ from springtide.cli.figures import number
 from springtide.cli.live import open_view
 from springtide.cli.options import Traceback
 from springtide.cli.quiet import without_jvm_warnings
+from springtide.cli.signals import end_on_signals
 from springtide.cli.stopping import wait_or_stop
 from springtide.cli.story import Story
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.sinks import EpochOutput
 from springtide.engine.session import SessionConfig, make_session
 from springtide.metrics.report import EpochReport
+from springtide.scratch import scratch
 
 WORDS_PER_ROW = 8
 VOCABULARY = 5_000
@@ -101,19 +101,18 @@ def _demo_with_workers(text: sources.Generator, rate: int) -> None:
     counts, top = Counts(), sinks.Console(TOP, "n", None)
     began = time.monotonic()
     with (
-        tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
-        open_view(["word count"], terminal, beside=lambda: [_top_words(top)]) as view,
+        scratch("demo") as place,
+        open_view(["word count"], terminal, beside=lambda: [_top_words(top)]) as view,without_jvm_warnings()
     ):
-        view.doing(f"starting Spark and {FEW} workers")
-        with without_jvm_warnings():
+        with end_on_signals("while the demo was starting"):
             running = word_count(text, counts, top).start(
-                checkpoint=str(Path(place, "checkpoint")), local=str(Path(place, "local")), workers=FEW,
-                on_epoch=view.epoch,
+                checkpoint=str(place / "checkpoint"), local=str(place / "local"), workers=FEW,
+                on_epoch=view.epoch, on_start=view.begins,
             )  # fmt: skip
-            start_s = time.monotonic() - began
-            story = Story(running, FEW, MANY, view.doing)
-            story.start()
-            reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
+        start_s = time.monotonic() - began
+        story = Story(running, FEW, MANY, view.doing)
+        story.start()
+        reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
     if stopped:
         terminal.print("Stopped before the end; nothing to compare.")
         raise typer.Exit(INTERRUPTED)
@@ -153,20 +152,21 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
     """Run to the end on a temporary checkpoint."""
     began = time.monotonic()
     with (
-        tempfile.TemporaryDirectory(prefix="springtide-demo-") as place,
+        scratch("demo") as place,
         open_view(["word count"], terminal, beside=lambda: [_top_words(top)]) as view,
     ):
-        view.doing("starting Spark")
-        with without_jvm_warnings():
+        with end_on_signals("while the demo was starting"), without_jvm_warnings():
+            view.begins("Spark")
             spark = make_session("springtide-demo", SessionConfig())
         try:
-            view.doing("starting the workers, with a few lines for practice")
-            _practice().run(spark, checkpoint=str(Path(place, "practice")), until="available")
-            start_s = time.monotonic() - began
-            running = app.start(
-                spark, checkpoint=str(Path(place, "checkpoint")), local=str(Path(place, "local")),
-                until=f"rows={limit}", on_epoch=view.epoch,
-            )  # fmt: skip
+            with end_on_signals("while the demo was starting"):
+                view.begins("a few lines for practice")
+                _practice().run(spark, checkpoint=str(place / "practice"), until="available")
+                start_s = time.monotonic() - began
+                running = app.start(
+                    spark, checkpoint=str(place / "checkpoint"), local=str(place / "local"),
+                    until=f"rows={limit}", on_epoch=view.epoch, on_start=view.begins,
+                )  # fmt: skip
             view.doing("counting")
             reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))
         finally:

@@ -33,6 +33,9 @@ class View(Protocol):
     ) -> None:
         """Leave the last picture behind."""
 
+    def begins(self, part: str) -> None:
+        """A part of the start begins, and the one before it is done: `Spark`, `2 workers`, `first epoch`."""
+
     def doing(self, what: str) -> None:
         """What is going on when no epoch tells."""
 
@@ -58,25 +61,53 @@ class NoView:
     def __exit__(self, *_: object) -> None:
         """Nothing to leave behind."""
 
+    def begins(self, part: str) -> None:
+        """Nobody wants to know."""
+
     def doing(self, what: str) -> None:
         """Nobody wants to know."""
 
     def epoch(self, report: EpochReport) -> None:
         """Nobody wants to know."""
+
+
+class Start:
+    """The parts of an app's start, and how long each of them took."""
+
+    def __init__(self, tell: Callable[[str], None], clock: Callable[[], float]) -> None:
+        self._tell, self._clock = tell, clock
+        self._began = self._part_began = clock()
+        self.part: str | None = None
+        """The one under way."""
+
+    def begins(self, part: str | None) -> None:
+        """The part before is done; None after the last one."""
+        now = self._clock()
+        if self.part is not None and self.part != part:
+            self._tell(f"{self.part}: {now - self._part_began:.1f} s, {now - self._began:.1f} s since the start")
+        if self.part != part:
+            self.part, self._part_began = part, now
 
 
 class LineView(NoView):
     """One plain line an epoch, for logs and pipes, and for several apps at once."""
 
-    def __init__(self, terminal: Console, *, named: bool = False) -> None:
+    def __init__(
+        self, terminal: Console, *, named: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.terminal, self.named = terminal, named
+        self._start = Start(self._print, clock)
         self.last: dict[str, list[EpochReport]] = {}
         """By app: one more than is shown: rates are measured from the end of the epoch before."""
+
+    def begins(self, part: str) -> None:
+        self._start.begins(part)
 
     def doing(self, what: str) -> None:
         self._print(what)
 
     def epoch(self, report: EpochReport) -> None:
+        self._start.begins(None)
         last = self.last[report.app] = [*self.last.get(report.app, [])[-SHOWN:], report]
         self._print(
             f"{f'{report.app}: ' if self.named else ''}epoch {report.epoch}"
@@ -110,6 +141,7 @@ class TableView:
         self.epochs = self.rows = 0
         self._began = clock()
         self._what: str | None = "starting"
+        self._start = Start(lambda line: self._live.console.print(line, style="dim", highlight=False), clock)
         self._spinner = Spinner("dots", style="cyan")
         self._extra: Sequence[RenderableType] = ()
         self._live = Live(console=terminal, get_renderable=self._picture, refresh_per_second=8)
@@ -124,10 +156,15 @@ class TableView:
         self._what = None
         self._live.__exit__(kind, error, trace)
 
+    def begins(self, part: str) -> None:
+        self._start.begins(part)
+        self._what = f"starting: {part}"
+
     def doing(self, what: str) -> None:
         self._what = what
 
     def epoch(self, report: EpochReport) -> None:
+        self._start.begins(None)
         if self.beside is not None:
             self._extra = self.beside()
         if not report.replayed:

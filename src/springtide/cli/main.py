@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 import springtide
 from springtide.cli.adapt import adapt
@@ -15,7 +16,7 @@ from springtide.cli.explain import explain
 from springtide.cli.history import history
 from springtide.cli.migrations import migrations
 from springtide.cli.move import move
-from springtide.cli.options import TRACEBACK
+from springtide.cli.options import TRACEBACK, with_verbose
 from springtide.cli.plan import plan
 from springtide.cli.queries import queries
 from springtide.cli.run import run
@@ -29,32 +30,35 @@ INTERRUPTED = 130
 
 
 class Verbs(TyperGroup):
-    """Runs a verb; a known error becomes a red message and an exit code."""
+    """Runs a verb; an error becomes a red message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _say("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as error:
+            _say(str(error) or "interrupted")
+            raise typer.Exit(getattr(error, "exit_code", INTERRUPTED)) from None
+        except (typer.Exit, typer.Abort, TyperException):
+            raise
         except Exception as error:
-            said = _plain(error)
-            if said is None or ctx.meta.get(TRACEBACK):
+            if ctx.meta.get(TRACEBACK):
                 raise
-            message, code = said
+            message, code = plain(error)
             _say(message)
             raise typer.Exit(code) from error
 
 
-def _plain(error: Exception) -> tuple[str, int] | None:
-    """What to tell a person, and the exit code; None if the error is a bug."""
+def plain(error: Exception) -> tuple[str, int]:
+    """What to tell a person of an error, and the exit code."""
     if isinstance(error, SpringtideError):
         return str(error), error.exit_code
     # By name, as only the engine imports Spark. It has told its story on stderr, such as a master it does not know.
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         return f"Spark failed: {first}\n--traceback shows where", FAILED
-    return None
+    if isinstance(error, OSError):
+        return f"the system refused: {error}\n--traceback shows where", FAILED
+    return f"a fault in Springtide: {type(error).__name__}: {error}\n--traceback shows where; please report it", FAILED
 
 
 def _say(message: str) -> None:
@@ -83,6 +87,9 @@ cli.command()(explain)
 cli.command()(queries)
 cli.command()(simulate)
 cli.add_typer(bench, name="bench")
+for group in (cli, bench):
+    for verb in group.registered_commands:
+        verb.callback = with_verbose(verb.callback)
 
 
 @cli.callback()
@@ -92,8 +99,3 @@ def springtide_(
     ] = False,
 ) -> None:
     """Elastic stream processing on Apache Spark, in Python."""
-
-
-def main() -> None:
-    """The entry point of the console script."""
-    cli(prog_name="springtide")

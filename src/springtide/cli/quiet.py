@@ -1,8 +1,9 @@
 """Keeps noise that no setting of Spark's can prevent off the terminal.
 
 The JVM that Spark starts inherits this process's stderr and writes a warning there before any of Spark's
-code runs. And a Python worker that Spark lets go after an idle minute leaves a traceback of its broken
-pipe. Everything else is passed on.
+code runs. When it stops, its thread pools may be closed before their last message, which leaves a stack.
+And a Python worker that Spark lets go after an idle minute leaves a traceback of its broken pipe.
+Everything else is passed on.
 """
 
 import os
@@ -14,6 +15,8 @@ from typing import IO
 
 NOISE = (b"WARNING: Using incubator modules: ",)
 TRACEBACK = b"Traceback (most recent call last):"
+REJECTED = b"RejectedExecutionException"
+JAVA_STACK = (b"\tat ", b"\t... ", b"Caused by: ")
 STDERR = 2
 
 
@@ -48,7 +51,11 @@ def _pass_on(lines: IO[bytes], real: IO[bytes]) -> None:
 def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines without the noise; a traceback is held back until its last line tells what it is."""
     held: list[bytes] = []
+    rejected = False
     for line in lines:
+        rejected = REJECTED in line or (rejected and line.startswith(JAVA_STACK))
+        if rejected:
+            continue
         if held or line.startswith(TRACEBACK):
             held.append(line)
             if line.startswith((b" ", TRACEBACK)):

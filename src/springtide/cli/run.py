@@ -14,6 +14,7 @@ from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
+from springtide.cli.signals import end_on_signals
 from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
 from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.interval import Interval
@@ -128,17 +129,16 @@ def run(
     watched = terminal.is_terminal and not quiet and len(loaded) == 1
     beside = take_over_consoles(graphs[0]) if watched else None
     with open_view(names, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, *graphs):
-        view.doing("starting Spark")
         started: list[Running] = []
         spark_settings = for_all(graphs, settings(conf or []))
-        with without_jvm_warnings(), stopped_on_failure(started):
+        with end_on_signals("while the app was starting"), without_jvm_warnings(), stopped_on_failure(started):
             for one, place in zip(loaded, places, strict=True):
                 running = one.start(
                     checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
                     workers=workers, replicas=replicas, zones=_zones(zones),
                     local=None if local is None else _place(local, one.name, len(loaded)),
                     durable_every=durable_every, settings=spark_settings, log_level=log_level,
-                    on_epoch=view.epoch,
+                    on_epoch=view.epoch, on_start=view.begins,
                 )  # fmt: skip
                 started.append(running)
         view.doing("running; Ctrl-C stops")

@@ -1,19 +1,18 @@
 """Waits for running apps; Ctrl-C ends them after the epochs in flight."""
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from threading import Event
-from types import FrameType
+from contextlib import contextmanager
 
+from springtide.cli.signals import EndedBySignal, first_signal_asks
 from springtide.engine.running import Running
+from springtide.engine.session import SparkDied
+from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOK_S = 0.2
-SAME_S = 1.0
-"""Signals this close together are one: timeout(1) and its like pass on what the terminal has sent already."""
+
+log = room_logger(__name__)
 
 
 def wait_or_stop(
@@ -21,7 +20,7 @@ def wait_or_stop(
 ) -> tuple[list[EpochReport], bool]:
     """The app's reports once it has ended, and whether a person ended it; raises what made it fail.
 
-    The first SIGINT, SIGTERM or SIGHUP lets the epoch in flight finish, a second one interrupts.
+    The first SIGINT, SIGTERM or SIGHUP lets the epoch in flight finish, a second one ends the process.
     """
     [reports], stopped = wait_or_stop_all([running], on_stop, clock)
     return reports, stopped
@@ -33,18 +32,23 @@ def wait_or_stop_all(
     """The same for several apps at once; if one fails, the others are stopped."""
     found: dict[Running, list[EpochReport]] = {}
     left = list(runnings)
-    with stopped_on_failure(left), _asked_to_stop(clock) as asked:
-        while left and not asked.is_set():
-            for running in list(left):
-                reports = _ended(running, left)
-                if reports is not None:
-                    found[running] = reports
-        stopped = bool(left)
-        if stopped:
-            on_stop()
-        while left:
-            running = left.pop()
-            found[running] = running.stop()
+    with stopped_on_failure(left), first_signal_asks(clock) as asked:
+        try:
+            while left and not asked.is_set():
+                for running in list(left):
+                    reports = _ended(running, left)
+                    if reports is not None:
+                        found[running] = reports
+            stopped = bool(left)
+            if stopped:
+                on_stop()
+            while left:
+                running = left.pop()
+                found[running] = running.stop()
+        except SparkDied as error:
+            if asked.is_set():
+                raise EndedBySignal(asked.number) from error
+            raise
     return [found[running] for running in runnings], stopped
 
 
@@ -55,8 +59,10 @@ def stopped_on_failure(started: list[Running]) -> Iterator[None]:
         yield
     except BaseException:
         for running in started:
-            with suppress(Exception):
+            try:
                 running.stop()
+            except Exception as error:
+                log.warning("an app could not be stopped in good order: %s", error)
         raise
 
 
@@ -74,29 +80,3 @@ def _ended(running: Running, left: list[Running]) -> list[EpochReport] | None:
         raise
     left.remove(running)
     return reports
-
-
-@contextmanager
-def _asked_to_stop(clock: Callable[[], float]) -> Iterator[Event]:
-    """An event that the first signal sets.
-
-    PySpark's own handler would cancel the jobs of the epoch in flight, and an exception in the middle of
-    a call into the JVM would leave its answer unread for the next call.
-    """
-    asked = Event()
-    first_at = 0.0
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal first_at
-        if not asked.is_set():
-            first_at = clock()
-            asked.set()
-        elif clock() - first_at > SAME_S:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,12 +1,13 @@
 """Where a running app can be reached: a file that only its owner can read."""
 
 import json
-import os
 import re
-import secrets
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from springtide.control.owner_file import process_lives, remove_owner_file, write_owner_file
+from springtide.control.presence import Presence
 from springtide.errors import BadValue, SpringtideError
 from springtide.ids import NAME
 
@@ -27,6 +28,33 @@ class NotRunning(SpringtideError):
         return (
             f"no running app can be reached through {self.directory}: {self.reason}. "
             "Start the app, or say with --checkpoint where it keeps its state"
+        )
+
+
+class StillStarting(NotRunning):
+    """The app is there, and does not run yet."""
+
+    def __init__(self, directory: str, app: str, stage: str, seconds: float) -> None:
+        super().__init__(directory, f"{app!r} is at {stage}")
+        self.args = directory, app, stage, seconds
+        self.app, self.stage, self.seconds = app, stage, seconds
+
+    def __str__(self) -> str:
+        return f"{self.app!r} is starting, {self.seconds:.0f} s so far, now: {self.stage}. Try again when it runs"
+
+
+class Embedded(NotRunning):
+    """The app runs in one process with Spark, where there is nothing to change."""
+
+    def __init__(self, directory: str, app: str) -> None:
+        super().__init__(directory, f"{app!r} runs embedded")
+        self.args = directory, app
+        self.app = app
+
+    def __str__(self) -> str:
+        return (
+            f"{self.app!r} runs embedded, on one worker inside its own process, which has no controls. "
+            f"Stop it and start it with --workers N; springtide status {self.app} shows what it does"
         )
 
 
@@ -70,25 +98,11 @@ class Address:
 
     def write(self, directory: Path) -> None:
         """Put the file in place, whole; nobody else can read it at any moment."""
-        directory.mkdir(parents=True, exist_ok=True)
-        temporary = directory / f".{FILE}.{secrets.token_hex(8)}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(self.encode())
-            os.replace(temporary, directory / FILE)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_owner_file(directory / FILE, self.encode())
 
     def remove(self, directory: Path) -> None:
         """Take the file away, unless another app has put its own there."""
-        path = directory / FILE
-        try:
-            if path.read_bytes() == self.encode():
-                path.unlink()
-        except OSError:
-            return  # It is gone, or its directory is: either way nobody finds this app any more.
+        remove_owner_file(directory / FILE, self.encode())
 
     @classmethod
     def read(cls, directory: Path) -> "Address":
@@ -96,21 +110,22 @@ class Address:
         try:
             address = cls.decode((directory / FILE).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
-            raise NotRunning(str(directory), f"there is no {FILE} in it") from None
+            raise _unreachable(directory) from None
         except OSError as error:
             raise NotRunning(str(directory), f"its {FILE} can't be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise NotRunning(str(directory), f"its {FILE} is damaged ({error})") from error
-        if not _lives(address.pid):
+        if not process_lives(address.pid):
             raise NotRunning(str(directory), f"process {address.pid} of its {FILE} is not alive on this machine")
         return address
 
 
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+
+def _unreachable(directory: Path) -> NotRunning:
+    """Why there is no address: the app starts, it runs embedded, or it does not run."""
+    here = Presence.read(directory)
+    if here is None:
+        return NotRunning(str(directory), f"there is no {FILE} in it")
+    if here.starting:
+        return StillStarting(str(directory), here.app, here.stage, max(0.0, time.time() - here.since))
+    return Embedded(str(directory), here.app)

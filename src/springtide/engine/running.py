@@ -1,13 +1,12 @@
 """A running app: started, watched, stopped."""
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -34,14 +33,15 @@ from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.reports import ReportLog
-from springtide.engine.session import make_session, retaining
+from springtide.engine.session import SparkDied, make_session, retaining
 from springtide.engine.sharing import Lease
-from springtide.engine.spark_internals import admit
+from springtide.engine.spark_internals import admit, jvm_status
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
 from springtide.engine.workforce import Workforce
 from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
@@ -49,6 +49,7 @@ from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import Plan, even_plan
 from springtide.plan.shedding import Shedding
+from springtide.scratch import make_scratch, remove_scratch
 
 EMBEDDED = WorkerId("driver")
 POLL_S = 0.2
@@ -57,12 +58,19 @@ RETAINED_INTERVALS = 8
 """Spark's log must reach back beyond the last durable checkpoint, however late it is."""
 Listener = Callable[[EpochReport], None]
 
+log = room_logger(__name__)
+
 
 class Running:
     """An app at work. Use `wait` to see it end, `stop` to end it after the epoch in flight."""
 
     def __init__(
-        self, dataflow: Dataflow, config: RunConfig, spark: SparkSession | None, listeners: list[Listener]
+        self,
+        dataflow: Dataflow,
+        config: RunConfig,
+        spark: SparkSession | None,
+        listeners: list[Listener],
+        on_start: Callable[[str], None] = lambda part: None,
     ) -> None:
         self.config = config
         self.listeners = listeners
@@ -71,19 +79,22 @@ class Running:
         spark = spark or SparkSession.getActiveSession()
         self._claim: Claim | None = None
         self._staff: Staff | None = None
-        self._scratch: str | None = None
+        self._scratch: Path | None = None
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
         self.store = store = open_store(_absolute(config.checkpoint))
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
+        self._on_start = on_start
         made = spark is None
+        if made:
+            on_start("Spark")
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
         self._lease = Lease(self._spark, made=made)
         try:
             self._conductor = self._start(dataflow, store)
-        except BaseException:
+        except BaseException as error:
             self._close()
-            raise
+            self._raise(error)
         self._started = time.monotonic()
 
     def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
@@ -101,7 +112,8 @@ class Running:
         self._log = ReportLog(store)
         local = None if config.local is None else _absolute(config.local)
         if local is None:
-            local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
+            self._scratch = make_scratch(dataflow.name)
+            local = str(self._scratch)
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
         history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
         progress = Progress(graph, store=store)
@@ -116,6 +128,7 @@ class Running:
             with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
                 return writer.start()
 
+        self._on_start("first epoch")
         if config.until.available:
             return Conductor(runner, start, {"availableNow": True})
         return Conductor(runner, start, {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"})
@@ -125,6 +138,7 @@ class Running:
         head = ManifestLog(open_store(storage.durable)).head()
         version = PlanVersion(1 if head is None else head.plan + 1)
         if config.workforce is not None:
+            self._on_start(f"{config.workforce.workers} workers")
             layouts = {step: logic.layout for step, logic in bound.logics.items()}
             return Workforce(
                 dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
@@ -224,30 +238,46 @@ class Running:
     def stop(self) -> list[EpochReport]:
         """Finish the epoch in flight, stop the query, give the checkpoint back."""
         conductor = self._conductor
+        failure: BaseException | None
         try:
             conductor.stop()
             failure = conductor.failure
             if failure is None:
                 conductor.runner.finish()
+        except Exception as error:
+            failure = conductor.failure or error
         finally:
             self._close()
         if failure is not None:
-            raise failure if not isinstance(failure, PySparkException) else _named(failure)
+            self._raise(failure)
         return self.reports
 
+    def _raise(self, failure: BaseException) -> NoReturn:
+        """Raise a failure as people should hear of it: a dead JVM explains whatever else went wrong."""
+        status = jvm_status(self._spark)
+        if status is not None and isinstance(failure, Exception):
+            raise SparkDied(status) from failure
+        if isinstance(failure, PySparkException):
+            raise _named(failure) from failure
+        raise failure
+
     def _close(self) -> None:
-        for call in self.at_end:
-            call()
-        self.at_end.clear()
+        """Let everything go, each part whatever became of the others."""
         staff, self._staff = self._staff, None
+        held, self._claim = self._claim, None
+        ends: list[Callable[[], object]] = [*self.at_end]
+        self.at_end.clear()
         if staff is not None:
-            staff.stop()
-        if self._claim is not None:
-            self._claim.release()
-            self._claim = None
+            ends.append(staff.stop)
+        if held is not None:
+            ends.append(held.release)
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-        self._lease.give_back()
+            ends.append(partial(remove_scratch, self._scratch))
+        for end in [*ends, self._lease.give_back]:
+            try:
+                end()
+            except Exception as error:
+                log.warning("could not be let go in good order: %s: %s", type(error).__name__, error)
 
 
 def _named(failure: PySparkException) -> StepFailed:

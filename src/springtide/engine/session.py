@@ -1,7 +1,10 @@
 """The Spark session: the user's own, or one that we make and stop."""
 
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from springtide.engine.java import find_java
 from springtide.engine.slim_java import usable_home
+from springtide.engine.spark_internals import quiet_accumulators
+from springtide.errors import SpringtideError
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -61,6 +66,36 @@ BOX_SETTINGS = {
 
 
 FOR_EVER = "36500d"
+
+# When the JVM ends, every thread that talks to it logs a traceback of its own; the app tells once.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
+
+
+class SparkDied(SpringtideError):
+    """The JVM in which Spark's driver ran has ended; `status` is as Popen has it: a negative one is a signal's."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+    def __str__(self) -> str:
+        how = f"signal {-self.status} ({_signal_name(-self.status)})" if self.status < 0 else f"exit code {self.status}"
+        hint = (
+            " If the system ended it for lack of memory, let it have less: --conf spark.driver.memory=2g."
+            if self.status == -signal.SIGKILL
+            else " --log-level ERROR shows what Spark itself says."
+        )
+        return (
+            f"Spark's JVM has ended by {how} while the app ran. What was committed is safe, and the epoch in flight "
+            f"is run again: start the app once more.{hint}"
+        )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
 
 
 def box(workers: int) -> str:
@@ -123,9 +158,24 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     ours = {**DEFAULTS, **_worker_settings(config), **executor_environment()}
     for key, value in {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _signals_left_alone():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)
+    quiet_accumulators(spark)
     return spark
+
+
+@contextmanager
+def _signals_left_alone() -> Iterator[None]:
+    """PySpark's handler of SIGINT would cancel the jobs of the epoch in flight: the one that was there stays."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _worker_settings(config: SessionConfig) -> dict[str, str]:

@@ -3,10 +3,7 @@
 A Spark release may change any of these without notice; `tests/spark/test_spark_internals.py` tells.
 """
 
-import atexit
 import json
-import shutil
-import tempfile
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -20,6 +17,24 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
+
+from springtide.logs import room_logger
+from springtide.scratch import make_scratch
+
+log = room_logger(__name__)
+
+
+def jvm_status(spark: SparkSession) -> int | None:
+    """How the JVM that PySpark started has ended, as Popen has it; None if it lives, or is not PySpark's child."""
+    gateway: Any = spark.sparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    return None if process is None else process.poll()
+
+
+def quiet_accumulators(spark: SparkSession) -> None:
+    """Let the server for accumulators log a lost connection, where it would print a traceback when the JVM ends."""
+    server: Any = spark.sparkContext._accumulatorServer
+    server.handle_error = lambda request, client: log.info("the connection for accumulators from %s broke", client)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -61,8 +76,7 @@ class Placement:
     def _compile(self, spark: SparkSession) -> Any:
         compiler = _compiled(spark, "PlacedRDD.java")
         # Executors that come later fetch the jar from the driver, so it has to stay.
-        jar = Path(tempfile.mkdtemp(prefix="springtide-placement-"), f"placement-{uuid.uuid4().hex}.jar")
-        atexit.register(shutil.rmtree, jar.parent, ignore_errors=True)
+        jar = make_scratch("placement") / f"placement-{uuid.uuid4().hex}.jar"
         classes = compiler.getBytecodes()
         with zipfile.ZipFile(jar, "w") as archive:
             for name in classes:
