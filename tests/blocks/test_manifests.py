@@ -158,7 +158,7 @@ def test_a_store_that_is_away_altogether_gives_one_clear_error() -> None:
     with pytest.raises(StoreFailed) as caught:
         ManifestLog(s3_store(bucket)).commit(next_manifest(None), None)
     assert caught.value.path == path_of(0)
-    assert str(caught.value).count("not committed") == 1, "the reason is said once"
+    assert str(caught.value).count("start the app again") == 1, "the reason is said once"
     assert "the bucket did not answer" in str(caught.value)
 
 

@@ -183,7 +183,7 @@ class TestLocal:
         before = everything(store)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(
-            StoreFailed, match=r"could not write 'blocks/new': .*No space left.*not committed"
+            StoreFailed, match=r"could not write 'blocks/new': .*No space left.*start the app again"
         ) as caught:
             getattr(store, call)("blocks/new", b"new")
         assert (caught.value.action, caught.value.path) == ("write", "blocks/new")

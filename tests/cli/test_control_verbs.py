@@ -65,7 +65,7 @@ def test_a_long_list_of_slices_wraps_and_loses_nothing() -> None:
     scattered = [str(s) for s in range(0, 128, 2)]
     operators = {"counts": {"owners": {"1": ",".join(scattered)}, "replicas": {}}}
     screen = io.StringIO()
-    table = plan_table("clicks", {"version": 3, "workers": ["1"], "operators": operators})
+    table = plan_table("clicks", {"version": 3, "workers": [{"id": "1"}], "operators": operators})
     Console(file=screen, width=60).print(table)
     assert all(len(line) <= 60 for line in screen.getvalue().splitlines())
     assert set(scattered) <= set(screen.getvalue().replace(",", " ").split())
@@ -179,7 +179,7 @@ def test_another_checkpoint_and_another_app(here: Path) -> None:
             assert springtide("plan", "clicks", "--checkpoint", place).exit_code == 0
         other = springtide("scale", "other", "--workers", "2", "--checkpoint", "elsewhere")
         assert other.exit_code == 1
-        assert "the app that runs on elsewhere is 'clicks', not 'other'" in other.output
+        assert "the app on elsewhere is 'clicks', not 'other'" in other.output
         said = springtide("scale", "clicks", "--workers", "2", "--checkpoint", "elsewhere").output
         assert "to cancel it: springtide cancel-migration clicks --checkpoint elsewhere" in said
         assert controls.effects == [("scale", 2, "progressive")]
@@ -187,11 +187,22 @@ def test_another_checkpoint_and_another_app(here: Path) -> None:
         server.stop()
 
 
-@pytest.mark.parametrize("app", ["../clicks", "/etc", "a.b", ""])
-def test_an_odd_name_is_misuse(here: Path, app: str) -> None:
-    result = springtide("plan", app)
+@pytest.mark.parametrize("verb", ["plan", "status", "history"])
+@pytest.mark.parametrize("app", ["a.b", "", "a b"])
+def test_an_odd_name_is_misuse(here: Path, verb: str, app: str) -> None:
+    result = springtide(verb, app)
     assert result.exit_code == 2
     assert "is not a valid name" in result.output
+
+
+def test_a_checkpoints_path_does_for_a_name(here: Path) -> None:
+    server = ControlServer(FakeControls(), here / "elsewhere")
+    server.start()
+    try:
+        assert springtide("plan", f"{here}/elsewhere").exit_code == 0
+        assert springtide("plan", "./elsewhere").exit_code == 0
+    finally:
+        server.stop()
 
 
 def test_misuse_of_options(here: Path) -> None:

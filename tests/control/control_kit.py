@@ -44,7 +44,7 @@ class FakeControls:
 
     def plan(self) -> dict[str, Any]:
         counts = {"owners": {"1": "0-95", "2": "96-127"}, "replicas": {"2": "0-63"}}
-        return {"version": 3, "workers": ["1", "2"], "operators": {"counts": counts}}
+        return {"version": 3, "workers": self.workers(), "operators": {"counts": counts}}
 
     def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
         return self._start(strategy, "scale", workers, strategy, *_told(options))

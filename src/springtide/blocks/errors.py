@@ -4,7 +4,7 @@ from springtide.errors import SpringtideError
 
 
 class StoreFailed(SpringtideError, OSError):
-    """The durable store refused or lost a call; nothing was committed."""
+    """A store refused or lost a call; whoever made it knows what that means for the epoch."""
 
     def __init__(self, action: str, path: str, reason: str) -> None:
         super().__init__(action, path, reason)
@@ -12,8 +12,8 @@ class StoreFailed(SpringtideError, OSError):
 
     def __str__(self) -> str:
         return (
-            f"the durable store could not {self.action} {self.path!r}: {self.reason}. "
-            "The epoch is not committed; free space or repair the store, and start the app again"
+            f"the store could not {self.action} {self.path!r}: {self.reason}. "
+            "Free space or repair the store, and start the app again"
         )
 
 

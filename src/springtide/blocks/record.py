@@ -4,12 +4,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from springtide.blocks.changes import STEP, in_words, telling
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.store import Store
 from springtide.errors import SpringtideError
 
 PATH = "app.json"
 FORMAT = 1
+NAME, SLICES, SOURCES = "the app's name", "the number of slices", "the order of its sources"
 
 
 class AppChanged(SpringtideError):
@@ -20,9 +22,11 @@ class AppChanged(SpringtideError):
         self.step, self.what, self.recorded, self.now = step, what, recorded, now
 
     def __str__(self) -> str:
+        whole = self.what in (NAME, SLICES, SOURCES)
         return (
-            f"step {self.step!r}: {self.what} was {self.recorded} when the checkpoint was written and is {self.now} "
-            "now. Nothing was written. Undo the change, or start with a new --checkpoint"
+            f"{'the app' if whole else f'step {self.step!r}'} does not fit the state in the checkpoint: "
+            f"{in_words(self.what, self.recorded, self.now)}. "
+            "Nothing was written. Undo the change, or start with a new --checkpoint"
         )
 
 
@@ -44,16 +48,17 @@ class AppRecord:
             return
         if fields["format"] > FORMAT:
             raise NewerFormat("the checkpoint", fields["format"], FORMAT)
-        _same(self.app, "the app's name", fields["app"], self.app)
-        _same(self.app, "the number of slices", fields["slices"], self.slices)
+        _same(self.app, NAME, fields["app"], self.app)
+        _same(self.app, SLICES, fields["slices"], self.slices)
         if "sources" in fields:
-            _same(self.app, "the order of its sources", fields["sources"], list(self.sources))
+            _same(self.app, SOURCES, fields["sources"], list(self.sources))
         for name, recorded in fields["operators"].items():
             if name not in self.operators:
-                raise AppChanged(name, "the step", "a keyed operator", "not in the app")
+                added = [step for step in self.operators if step not in fields["operators"]]
+                raise AppChanged(name, STEP, name, added)
             now = json.loads(json.dumps(self.operators[name]))
-            for what in sorted(recorded):
-                _same(name, f"its {what}", recorded[what], now.get(what))
+            for what in sorted(recorded, key=telling):
+                _same(name, what, recorded[what], now.get(what))
 
     def write(self, store: Store) -> None:
         """Record the app; only the holder of the checkpoint does so, after `check`."""

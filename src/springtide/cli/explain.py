@@ -7,11 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from springtide.cli.figures import decimal, moment, number, seconds
-from springtide.cli.history import OfApp, answer
+from springtide.cli.history import answer
 from springtide.cli.migrations import seconds_of
 from springtide.cli.options import Traceback
-from springtide.cli.reach import print_json
-from springtide.cli.status import find_checkpoint
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
 from springtide.cli.tables import plain_table
 from springtide.control.ledger import Record, read_ledger
 from springtide.control.measuring import Account, read_migrations
@@ -34,15 +33,16 @@ class NoSuchEntry(SpringtideError):
 
 
 def explain(
-    app: OfApp,
+    app: AppName,
     which: Annotated[int | None, typer.Argument(metavar="N", help="Its number; default the last change.")] = None,
+    checkpoint: Checkpoint = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
     traceback: Traceback = False,
 ) -> None:
     """Tell why an app decided as it did: what it saw, what was vetoed, what was done, and whether it helped."""
-    checkpoint = find_checkpoint(app)
-    record = find(app, read_ledger(checkpoint), which)
-    account = migration_of(record, read_migrations(checkpoint))
+    store = find_checkpoint(app, checkpoint)
+    record = find(app, read_ledger(store), which)
+    account = migration_of(record, read_migrations(store))
     if as_json:
         print_json({**record.to_json(), "migration": None if account is None else account.to_json()})
         return

@@ -4,30 +4,25 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import NONE, decimal, moment
 from springtide.cli.options import Traceback
-from springtide.cli.reach import print_json
-from springtide.cli.status import find_checkpoint
-from springtide.cli.tables import plain_table
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
+from springtide.cli.tables import print_table
 from springtide.control.ledger import Record, read_ledger
 from springtide.policies.decision import Hold, action
 
-OfApp = Annotated[
-    str, typer.Argument(metavar="APP", help="An app's name, or a checkpoint's path or URL.", show_default=False)
-]
-
 
 def history(
-    app: OfApp,
+    app: AppName,
+    checkpoint: Checkpoint = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="How many decisions.")] = 20,
     changes: Annotated[bool, typer.Option("--changes", help="Only those that changed something.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, oldest first.")] = False,
     traceback: Traceback = False,
 ) -> None:
     """Show what an app has decided by itself, running or not; `springtide explain` tells all about one decision."""
-    records = read_ledger(find_checkpoint(app))
+    records = read_ledger(find_checkpoint(app, checkpoint))
     shown = [r for r in records if not changes or not isinstance(r.entry.decision, Hold)][-last:]
     if as_json:
         for record in shown:
@@ -36,10 +31,10 @@ def history(
     if not shown:
         Console().print("nothing was decided yet", markup=False, highlight=False)
         return
-    Console().print(history_table(app, shown))
+    print_history(Console(), app, shown)
 
 
-def history_table(app: str, records: list[Record]) -> Table:
+def print_history(terminal: Console, app: str, records: list[Record]) -> None:
     """One decision a line."""
     rows = []
     for record in records:
@@ -59,7 +54,8 @@ def history_table(app: str, records: list[Record]) -> Table:
             ]
         )
     names = ["no", "at", "policy", "decision", "outcome", "took s", "pause s", "helped"]
-    return plain_table(f"decisions of {app}", names, rows, left=("at", "policy", "decision", "outcome", "helped"))
+    left = ("at", "policy", "decision", "outcome", "helped")
+    print_table(terminal, f"decisions of {app}", names, rows, left)
 
 
 def answer(helped: bool | None) -> str:

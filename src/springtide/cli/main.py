@@ -51,7 +51,7 @@ class Verbs(TyperGroup):
 def plain(error: Exception) -> tuple[str, int]:
     """What to tell a person of an error, and the exit code."""
     if isinstance(error, SpringtideError):
-        return str(error), error.exit_code
+        return "\n".join([str(error), *getattr(error, "__notes__", [])]), error.exit_code
     # By name, as only the engine imports Spark. It has told its story on stderr, such as a master it does not know.
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)

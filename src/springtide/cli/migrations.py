@@ -4,19 +4,17 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import decimal, moment, number
-from springtide.cli.history import OfApp
 from springtide.cli.options import Traceback
-from springtide.cli.reach import print_json
-from springtide.cli.status import find_checkpoint
-from springtide.cli.tables import plain_table
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
+from springtide.cli.tables import print_table
 from springtide.control.measuring import Account, read_migrations
 
 
 def migrations(
-    app: OfApp,
+    app: AppName,
+    checkpoint: Checkpoint = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="How many migrations.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, oldest first.")] = False,
     traceback: Traceback = False,
@@ -26,12 +24,12 @@ def migrations(
     In seconds from the request: results flow again (restore), rows of before are out (catch-up), repeated ones are
     (recovery), the output rate is steady. Drain and rebalance tell how long these took.
     """
-    shown = read_migrations(find_checkpoint(app))[-last:]
+    shown = read_migrations(find_checkpoint(app, checkpoint))[-last:]
     if as_json:
         for account in shown:
             print_json(account.to_json())
     elif shown:
-        Console().print(migrations_table(app, shown))
+        print_migrations(Console(), app, shown)
     else:
         Console().print("nothing was moved yet", markup=False, highlight=False)
 
@@ -45,7 +43,7 @@ def seconds_of(account: Account) -> dict[str, float | None]:
     }  # fmt: skip
 
 
-def migrations_table(app: str, accounts: list[Account]) -> Table:
+def print_migrations(terminal: Console, app: str, accounts: list[Account]) -> None:
     """One migration a line."""
     rows = []
     for account in accounts:
@@ -60,4 +58,4 @@ def migrations_table(app: str, accounts: list[Account]) -> Table:
         "no", "at", "strategy", "what", "state", "restore s", "drain s", "rebalance s", "catch-up s", "recovery s",
         "steady s", "replayed rows",
     ]  # fmt: skip
-    return plain_table(f"migrations of {app}", names, rows, left=("at", "strategy", "what", "state"))
+    print_table(terminal, f"migrations of {app}", names, rows, ("at", "strategy", "what", "state"))

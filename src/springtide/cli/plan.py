@@ -31,7 +31,7 @@ def plan_table(app: str, found: dict[str, Any]) -> Table:
     rows = []
     for name, operator in found["operators"].items():
         owners, replicas = operator["owners"], operator["replicas"]
-        for worker in dict.fromkeys([*found["workers"], *owners, *replicas]):
+        for worker in dict.fromkeys([*(w["id"] for w in found["workers"]), *owners, *replicas]):
             if worker in owners or worker in replicas:
                 rows.append([name, worker, _ranges(owners.get(worker)), _ranges(replicas.get(worker))])
     title = f"{app}, plan {found['version']} on {len(found['workers'])} workers"

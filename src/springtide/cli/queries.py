@@ -5,21 +5,19 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import moment, number
-from springtide.cli.history import OfApp
 from springtide.cli.options import Traceback
-from springtide.cli.reach import print_json
-from springtide.cli.status import find_checkpoint
-from springtide.cli.tables import plain_table
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
+from springtide.cli.tables import print_table
 from springtide.control.shedlog import Shed, read_shed_log
 from springtide.engine.reports import last_reports
 from springtide.metrics.report import EpochReport, QueryReport
 
 
 def queries(
-    app: OfApp,
+    app: AppName,
+    checkpoint: Checkpoint = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="Over how many epochs.")] = 20,
     decisions: Annotated[int, typer.Option(min=0, help="How many decisions to shed to tell, newest first.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a query, then one a decision.")] = False,
@@ -29,7 +27,7 @@ def queries(
 
     The first three make up the fourth, for every query and epoch.
     """
-    store = find_checkpoint(app)
+    store = find_checkpoint(app, checkpoint)
     found = summed(last_reports(store, last))
     told = read_shed_log(store)[::-1][:decisions]
     if as_json:
@@ -41,7 +39,7 @@ def queries(
         nothing = "no query of this app can do with less than all rows: with_minimum_accuracy(0.7) would let it"
         terminal.print(nothing, markup=False, highlight=False)
         return
-    terminal.print(queries_table(app, found, last))
+    print_queries(terminal, app, found, last)
     for shed in told:
         terminal.print(_told(shed), markup=False, highlight=False)
 
@@ -66,7 +64,7 @@ def _sum(some: list[QueryReport]) -> QueryReport:
     return QueryReport(some[-1].query, **counts, accuracy=weighed / good if good else 1.0, **fixed)
 
 
-def queries_table(app: str, found: list[QueryReport], last: int) -> Table:
+def print_queries(terminal: Console, app: str, found: list[QueryReport], last: int) -> None:
     """One query a line, the most important first."""
     rows = [
         [
@@ -82,7 +80,7 @@ def queries_table(app: str, found: list[QueryReport], last: int) -> Table:
         for query in sorted(found, key=lambda query: (-query.priority, query.query))
     ]
     names = ["query", "priority", "minimum", "accuracy", "offered", "processed", "shed", "dead letters"]
-    return plain_table(f"queries of {app}, over the last {last} epochs", names, rows, left=("query",))
+    print_table(terminal, f"queries of {app}, over the last {last} epochs", names, rows, ("query",))
 
 
 def _told(shed: Shed) -> str:

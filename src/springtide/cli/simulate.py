@@ -13,7 +13,7 @@ from rich.table import Table
 
 from springtide.cli.figures import NONE, decimal, in_short, number, size
 from springtide.cli.options import Traceback
-from springtide.cli.status import find_checkpoint
+from springtide.cli.reach import find_checkpoint
 from springtide.cli.tables import plain_table
 from springtide.engine.reports import last_reports
 from springtide.simulator.calibrate import Fit, calibrated, fit, validate

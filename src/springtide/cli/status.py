@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from springtide.app import default_checkpoint
-from springtide.blocks.record import PATH as APP_RECORD
-from springtide.blocks.store import Store, open_store
 from springtide.cli.figures import (
     decimal,
     late_rows,
@@ -23,57 +19,21 @@ from springtide.cli.figures import (
     state_rows,
 )
 from springtide.cli.options import Traceback
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint
 from springtide.cli.tables import plain_table
 from springtide.engine.reports import last_reports
-from springtide.errors import SpringtideError
-from springtide.ids import NAME
 from springtide.metrics.report import EpochReport
 
 
-class NoCheckpoint(SpringtideError):
-    """No app has ever run on a checkpoint in any of these places."""
-
-    def __init__(self, app: str, looked_at: tuple[str, ...]) -> None:
-        super().__init__(app, looked_at)
-        self.app, self.looked_at = app, looked_at
-
-    def __str__(self) -> str:
-        return (
-            f"there is no checkpoint of {self.app!r}: looked at {' and '.join(self.looked_at)}. "
-            "Give the app's name in the directory where it runs, or the path or URL that it got as --checkpoint"
-        )
-
-
-def find_checkpoint(app: str) -> Store:
-    """The store of an app by its name, or by its path or URL."""
-    places = [app]
-    if NAME.fullmatch(app):
-        places.insert(0, default_checkpoint(app))
-    for place in places:
-        store = open_store(place)
-        if _holds_an_app(store):
-            return store
-    raise NoCheckpoint(app, tuple(p if "://" in p else str(Path(p).resolve()) for p in places))
-
-
-def _holds_an_app(store: Store) -> bool:
-    try:
-        store.get(APP_RECORD)
-    except OSError:
-        return False
-    return True
-
-
 def status(
-    app: Annotated[
-        str, typer.Argument(metavar="APP", help="An app's name, or a checkpoint's path or URL.", show_default=False)
-    ],
+    app: AppName,
+    checkpoint: Checkpoint = None,
     last: Annotated[int, typer.Option("--last", "-n", min=1, help="How many epochs.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, oldest first.")] = False,
     traceback: Traceback = False,
 ) -> None:
     """Show the last epochs of an app, running or not, and what its operators did in the last one."""
-    store = find_checkpoint(app)
+    store = find_checkpoint(app, checkpoint)
     # One more than is shown: the rate of the first is measured from the end of the one before it.
     reports = last_reports(store, last + 1)
     if as_json:

@@ -4,12 +4,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import number, size
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, print_json, reach
-from springtide.cli.tables import plain_table
+from springtide.cli.tables import print_table
 
 
 def workers(
@@ -24,10 +23,10 @@ def workers(
         for worker in found:
             print_json(worker)
         return
-    Console().print(workers_table(app, found))
+    print_workers(Console(), app, found)
 
 
-def workers_table(app: str, found: list[dict[str, Any]]) -> Table:
+def print_workers(terminal: Console, app: str, found: list[dict[str, Any]]) -> None:
     """One worker a line; `resident` is what its slices and replicas take in its storage."""
     names = ["worker", "host", "zone", "state", "slots", "slices", "replicas", "resident"]
     rows = [
@@ -43,4 +42,4 @@ def workers_table(app: str, found: list[dict[str, Any]]) -> Table:
         ]
         for worker in found
     ]
-    return plain_table(f"workers of {app}", names, rows, left=("worker", "host", "zone", "state"))
+    print_table(terminal, f"workers of {app}", names, rows, ("worker", "host", "zone", "state"))

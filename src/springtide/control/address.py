@@ -39,6 +39,11 @@ class StillStarting(NotRunning):
         self.args = directory, app, stage, seconds
         self.app, self.stage, self.seconds = app, stage, seconds
 
+    @classmethod
+    def of(cls, here: Presence, directory: Path) -> "StillStarting":
+        """The app that is here."""
+        return cls(str(directory), here.app, here.stage, max(0.0, time.time() - here.since))
+
     def __str__(self) -> str:
         return f"{self.app!r} is starting, {self.seconds:.0f} s so far, now: {self.stage}. Try again when it runs"
 
@@ -127,5 +132,5 @@ def _unreachable(directory: Path) -> NotRunning:
     if here is None:
         return NotRunning(str(directory), f"there is no {FILE} in it")
     if here.starting:
-        return StillStarting(str(directory), here.app, here.stage, max(0.0, time.time() - here.since))
+        return StillStarting.of(here, directory)
     return Embedded(str(directory), here.app)

@@ -4,7 +4,7 @@ from springtide.errors import BadValue, SpringtideError
 
 
 class StepFailed(SpringtideError):
-    """A step, or a function that a user gave it, failed; the epoch is not committed."""
+    """A step, or a function that a user gave it, failed. A note says what became of the epoch."""
 
     def __init__(self, step: str, doing: str, reason: str, hint: str = "") -> None:
         super().__init__(step, doing, reason, hint)

@@ -15,7 +15,7 @@ from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink, Union
 from springtide.engine.bound import BoundGraph
 from springtide.engine.computed import Computed
 from springtide.engine.computing import Computing
-from springtide.engine.failure import explain
+from springtide.engine.failure import explain, noted
 from springtide.engine.frames import EpochFrames
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
@@ -123,8 +123,12 @@ class EpochRunner:
                 done = Computed(head, self._before(head), replayed=True)
                 frames.outputs.update(head.outputs)
             else:
-                done = self._commit(frames, epoch, self._parent_of(epoch), watch)
-            with watch.part("publish"):
+                with noted(f"Epoch {epoch} is not committed: the next start runs it again"):
+                    done = self._commit(frames, epoch, self._parent_of(epoch), watch)
+            with (
+                watch.part("publish"),
+                noted(f"Epoch {epoch} is committed, and not published everywhere: the next start publishes it again"),
+            ):
                 if not self.history.published(epoch):
                     self._publish(frames, done.manifest)
         faults.fire("publish.after", epoch)

@@ -1,16 +1,29 @@
 """What a failed Spark job says, for people: the step, and the reason without Spark's own frames."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
 from springtide.dataflow.errors import StepFailed
+from springtide.errors import SpringtideError
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$")
 _STEP = re.compile(r"step '([A-Za-z0-9_-]+)' failed while ([a-z ]+): (.*)")
 _WHERE = re.compile(r"^  at .+:\d+ in .+$", re.MULTILINE)
 _JAVA = re.compile(r"^(?:: |Caused by: )[\w.$]+: (?:\[[A-Z0-9_.]+\] )?(.*?)\.?(?:\s+SQLSTATE: \w+)?$", re.MULTILINE)
 _ABORTED = re.compile(r"Job aborted due to stage failure: .*\(TID \d+\) \(.*?\): (?:[\w.$]+: )?")
+
+
+@contextmanager
+def noted(what: str) -> Iterator[None]:
+    """An error that a person will see gets a note of what it means."""
+    try:
+        yield
+    except SpringtideError as error:
+        error.add_note(what)
+        raise
 
 
 def explain(error: Exception, step: str, doing: str = "running its job") -> StepFailed:
