@@ -1,5 +1,6 @@
 """Fixtures for all tests; Spark starts only if a test asks for it, and once for all of them."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from springtide import App
@@ -15,6 +17,12 @@ from springtide.testing import Server, postgres
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# How long an example takes is the machine's business.
+hypothesis.settings.register_profile("springtide", deadline=None)
+hypothesis.settings.load_profile("springtide")
+# For tests that wait for something, wherever they are.
+sys.path.append(str(Path(__file__).parent / "chaos"))
 
 RunApp = Callable[..., list[EpochReport]]
 

@@ -142,7 +142,7 @@ def test_an_import_that_fails_inside_a_module_is_the_persons_own_error(here: Pat
     [
         (["run", "gone.py"], 2, "there is no file 'gone.py'"),
         (["run", "bad.py"], 1, "ZeroDivisionError"),
-        (["run", "name.py"], 1, "'word counts' is not a valid name"),
+        (["run", "name.py"], 2, "name.py, line 2: the app 'word counts' is not a valid name"),
         (["run", "one.py", "--until", "rows=many"], 2, "expected available, epochs=N"),
         (["run", "one.py", "--conf", "spark.x"], 2, "expected KEY=VALUE"),
         (["run", "one.py", "--instances", "0"], 2, "instances"),

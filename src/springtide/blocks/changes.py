@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 STEP = "step"
+SOURCE = "source"
 TELLING = (STEP, "kind", "key", "operation", "state")
 """What a keyed step is recorded with, the most telling first: a change of one often brings changes of the others."""
 
@@ -29,6 +30,8 @@ def in_words(what: str, recorded: Any, now: Any) -> str:
     """A change, told to the person who has made it."""
     if what == STEP:
         return _renamed(now)
+    if what == SOURCE:
+        return f"it was sources.{recorded}(...) and is sources.{now}(...) now, which has other offsets"
     if what == "kind":
         return f"it was {KINDS.get(recorded, recorded)} and is {KINDS.get(now, now)} now"
     if what in ("key", "state") and isinstance(recorded, Sequence) and isinstance(now, Sequence):

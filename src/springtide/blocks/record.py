@@ -1,10 +1,11 @@
 """The app's record in its checkpoint: what must not change between two starts."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from springtide.blocks.changes import STEP, in_words, telling
+from springtide.blocks.changes import SOURCE, STEP, in_words, telling
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.store import Store
 from springtide.errors import SpringtideError
@@ -22,9 +23,9 @@ class AppChanged(SpringtideError):
         self.step, self.what, self.recorded, self.now = step, what, recorded, now
 
     def __str__(self) -> str:
-        whole = self.what in (NAME, SLICES, SOURCES)
+        who = f"{'source' if self.what == SOURCE else 'step'} {self.step!r}"
         return (
-            f"{'the app' if whole else f'step {self.step!r}'} does not fit the state in the checkpoint: "
+            f"{'the app' if self.what in (NAME, SLICES, SOURCES) else who} does not fit the state in the checkpoint: "
             f"{in_words(self.what, self.recorded, self.now)}. "
             "Nothing was written. Undo the change, or start with a new --checkpoint"
         )
@@ -39,6 +40,8 @@ class AppRecord:
     operators: dict[str, dict[str, Any]]
     sources: tuple[str, ...] = ()
     """In their order: Spark's offsets go by it."""
+    source_kinds: Mapping[str, str] = field(default_factory=dict)
+    """By source: how it is read, such as `kafka`; the offsets of one kind mean nothing to another."""
 
     def check(self, store: Store) -> None:
         """Compare with what the checkpoint says; writes nothing."""
@@ -52,6 +55,8 @@ class AppRecord:
         _same(self.app, SLICES, fields["slices"], self.slices)
         if "sources" in fields:
             _same(self.app, SOURCES, fields["sources"], list(self.sources))
+        for name, kind in fields.get("source_kinds", {}).items():
+            _same(name, SOURCE, kind, self.source_kinds.get(name, kind))
         for name, recorded in fields["operators"].items():
             if name not in self.operators:
                 added = [step for step in self.operators if step not in fields["operators"]]
@@ -76,6 +81,7 @@ class AppRecord:
             "app": self.app,
             "slices": self.slices,
             "sources": self.sources,
+            "source_kinds": dict(self.source_kinds),
             "operators": self.operators,
         }
         return json.dumps(fields, indent=1, sort_keys=True).encode()

@@ -28,6 +28,18 @@ class CannotLoad(BadValue):
         return f"can't load an app from {self.target!r}: {self.reason}"
 
 
+class Misbuilt(SpringtideError):
+    """The person's own code asked for a dataflow that makes no sense."""
+
+    def __init__(self, target: str, line: int, error: SpringtideError) -> None:
+        super().__init__(target, line, error)
+        self.target, self.line, self.error = target, line, error
+        self.exit_code = error.exit_code
+
+    def __str__(self) -> str:
+        return f"{self.target}, line {self.line}: {self.error}"
+
+
 class UserCodeFailed(SpringtideError):
     """The person's own code raised while it was loaded; `trace` has only frames of theirs."""
 
@@ -95,6 +107,8 @@ def _run_file(target: Target, path: Path) -> Mapping[str, Any]:
     try:
         # Not left in sys.modules: Spark then sends the file's functions to workers by value, not by name.
         return runpy.run_path(str(path), run_name=f"springtide_app_{path.stem}")
+    except SpringtideError as error:
+        raise Misbuilt(target.text, _line_in(str(path), error), error) from error
     except Exception as error:
         raise UserCodeFailed(target.text, _own_frames(error)) from error
 
@@ -136,6 +150,12 @@ def _among(apps: Mapping[str, App]) -> str:
 
 def _choices(target: Target, apps: Mapping[str, App]) -> str:
     return " or ".join(f"{target.where}:{name}" for name in sorted(apps))
+
+
+def _line_in(path: str, error: Exception) -> int:
+    """The last line of a file that led to an error."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return frames[-1].lineno or 0 if frames else 0
 
 
 def _own_frames(error: Exception) -> str:

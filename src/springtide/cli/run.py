@@ -23,6 +23,7 @@ from springtide.engine.running import Running
 from springtide.engine.until import Until
 from springtide.errors import BadValue
 from springtide.ids import valid_name
+from springtide.policies.registry import policy
 
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
@@ -41,6 +42,11 @@ def settings(pairs: list[str]) -> dict[str, str]:
 def _until(text: str) -> str:
     Until.parse(text)
     return text
+
+
+def _policy(name: str) -> str:
+    policy(name)
+    return name
 
 
 def _zones(text: str | None) -> list[str]:
@@ -86,7 +92,10 @@ def run(
     ] = None,
     adapt: Annotated[
         str | None,
-        typer.Option(metavar="POLICY", help="With --workers: adapt by itself; ds2, dhalion, threshold, otd or skew."),
+        typer.Option(
+            metavar="POLICY", callback=checked(_policy),
+            help="With --workers: adapt by itself; ds2, dhalion, threshold, otd or skew.",
+        ),
     ] = None,
     maximum: Annotated[int | None, typer.Option(min=1, help="With --adapt: the most workers.")] = None,
     local: Annotated[

@@ -13,6 +13,8 @@ _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$")
 _STEP = re.compile(r"step '([A-Za-z0-9_-]+)' failed while ([a-z ]+): (.*)")
 _WHERE = re.compile(r"^  at .+:\d+ in .+$", re.MULTILINE)
 _JAVA = re.compile(r"^(?:: |Caused by: )[\w.$]+: (?:\[[A-Z0-9_.]+\] )?(.*?)\.?(?:\s+SQLSTATE: \w+)?$", re.MULTILINE)
+_QUERY = re.compile(r"^\[STREAM_FAILED\] Query \[id = [^]]*\] terminated with exception: ")
+_STATE = re.compile(r"\s*SQLSTATE: \w+")
 _ABORTED = re.compile(r"Job aborted due to stage failure: .*\(TID \d+\) \(.*?\): (?:[\w.$]+: )?")
 
 
@@ -36,6 +38,12 @@ def explain(error: Exception, step: str, doing: str = "running its job") -> Step
     if isinstance(error, PySparkException):
         return StepFailed(step, doing, _last_line(text), _user_traceback(text))
     return StepFailed(step, doing, _java_reasons(text) or f"{type(error).__name__}: {error}")
+
+
+def stream_failure(text: str) -> str:
+    """What a failed query says, without its ids, its plan and the JVM's stack."""
+    told = text.split("\n\nJVM")[0].split("=== Streaming Query ===")[0]
+    return _STATE.sub("", _QUERY.sub("", told)).strip()
 
 
 def _last_line(text: str) -> str:

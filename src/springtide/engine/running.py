@@ -26,6 +26,7 @@ from springtide.engine.conductor import Conductor
 from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
+from springtide.engine.failure import stream_failure
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
@@ -104,7 +105,8 @@ class Running:
         check_sinks(graph)
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
-        record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names)
+        kinds = {source.name: source.spec.kind for source in graph.of(Source)}
+        record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)
         record.check(store)
         ManifestLog(store).check_readable()
         self._claim = claim(store)
@@ -281,8 +283,7 @@ class Running:
 
 
 def _named(failure: PySparkException) -> StepFailed:
-    text = str(failure).split("\n\nJVM")[0]
-    return StepFailed("app", "reading its sources", text.strip())
+    return StepFailed("app", "reading its sources", stream_failure(str(failure)))
 
 
 def _absolute(checkpoint: str) -> str:

@@ -67,9 +67,6 @@ BOX_SETTINGS = {
 
 FOR_EVER = "36500d"
 
-# When the JVM ends, every thread that talks to it logs a traceback of its own; the app tells once.
-logging.getLogger("py4j").addHandler(logging.NullHandler())
-
 
 class SparkDied(SpringtideError):
     """The JVM in which Spark's driver ran has ended; `status` is as Popen has it: a negative one is a signal's."""
@@ -150,6 +147,7 @@ class SessionConfig:
 
 def make_session(app: str, config: SessionConfig) -> SparkSession:
     """Start Spark with a Java that it accepts, and with workers that run this very Python."""
+    _quiet_libraries()
     os.environ["JAVA_HOME"] = str(usable_home(find_java()))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in WORKER_ENVIRONMENT.items():
@@ -163,6 +161,15 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     spark.sparkContext.setLogLevel(config.log_level)
     quiet_accumulators(spark)
     return spark
+
+
+def _quiet_libraries() -> None:
+    """What these log reaches people as an exception as well."""
+    # When the JVM ends, every thread that talks to it logs a traceback.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    # A DataFrame that can't be built is logged as a line of JSON with the JVM's stack in it.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
 
 
 @contextmanager
