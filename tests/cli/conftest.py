@@ -1,6 +1,7 @@
-"""Makes the fake app of the control room's tests importable."""
+"""Makes the modules beside these tests, and the fake app of the control room's, importable."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "control"))
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "control")]

@@ -41,6 +41,7 @@ from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
 from springtide.engine.workforce import Workforce
+from springtide.errors import SpringtideError
 from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
@@ -53,6 +54,10 @@ from springtide.plan.shedding import Shedding
 from springtide.scratch import make_scratch, remove_scratch
 
 EMBEDDED = WorkerId("driver")
+JVM_ENDS_S = 2.0
+"""How long a JVM that ends may take to be gone, after calls into it have begun to fail."""
+SHUT_DOWN = "SparkContext was shut down"
+"""What Spark says of jobs that it gives up when it ends."""
 POLL_S = 0.2
 """How often a waiting caller looks whether the query has ended by itself."""
 RETAINED_INTERVALS = 8
@@ -256,7 +261,8 @@ class Running:
 
     def _raise(self, failure: BaseException) -> NoReturn:
         """Raise a failure as people should hear of it: a dead JVM explains whatever else went wrong."""
-        status = jvm_status(self._spark)
+        clear = isinstance(failure, SpringtideError) and SHUT_DOWN not in str(failure)
+        status = jvm_status(self._spark, 0.0 if clear else JVM_ENDS_S)
         if status is not None and isinstance(failure, Exception):
             raise SparkDied(status) from failure
         if isinstance(failure, PySparkException):

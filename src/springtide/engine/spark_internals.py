@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +25,18 @@ from springtide.scratch import make_scratch
 log = room_logger(__name__)
 
 
-def jvm_status(spark: SparkSession) -> int | None:
-    """How the JVM that PySpark started has ended, as Popen has it; None if it lives, or is not PySpark's child."""
-    gateway: Any = spark.sparkContext._gateway
-    process = getattr(gateway, "proc", None)
-    return None if process is None else process.poll()
+def jvm_status(spark: SparkSession, within_s: float) -> int | None:
+    """How the JVM that PySpark started has ended, as Popen has it, if it has or does in a moment.
+
+    None if it lives on, or is not PySpark's child.
+    """
+    process: Popen[bytes] | None = getattr(spark.sparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        return process.wait(within_s)
+    except TimeoutExpired:
+        return None
 
 
 def quiet_accumulators(spark: SparkSession) -> None:
