@@ -8,7 +8,7 @@ from rich.console import Console
 from springtide.cli.figures import NONE, decimal, moment
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
-from springtide.cli.tables import print_table
+from springtide.cli.tables import FittingTable, plain_table
 from springtide.control.ledger import Record, read_ledger
 from springtide.policies.decision import Hold, action
 
@@ -31,10 +31,10 @@ def history(
     if not shown:
         Console().print("nothing was decided yet", markup=False, highlight=False)
         return
-    print_history(Console(), app, shown)
+    Console().print(history_table(app, shown))
 
 
-def print_history(terminal: Console, app: str, records: list[Record]) -> None:
+def history_table(app: str, records: list[Record]) -> FittingTable:
     """One decision a line."""
     rows = []
     for record in records:
@@ -55,7 +55,7 @@ def print_history(terminal: Console, app: str, records: list[Record]) -> None:
         )
     names = ["no", "at", "policy", "decision", "outcome", "took s", "pause s", "helped"]
     left = ("at", "policy", "decision", "outcome", "helped")
-    print_table(terminal, f"decisions of {app}", names, rows, left)
+    return plain_table(f"decisions of {app}", names, rows, left)
 
 
 def answer(helped: bool | None) -> str:

@@ -8,7 +8,7 @@ from rich.console import Console
 from springtide.cli.figures import decimal, moment, number
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
-from springtide.cli.tables import print_table
+from springtide.cli.tables import FittingTable, plain_table
 from springtide.control.measuring import Account, read_migrations
 
 
@@ -29,7 +29,7 @@ def migrations(
         for account in shown:
             print_json(account.to_json())
     elif shown:
-        print_migrations(Console(), app, shown)
+        Console().print(migrations_table(app, shown))
     else:
         Console().print("nothing was moved yet", markup=False, highlight=False)
 
@@ -43,7 +43,7 @@ def seconds_of(account: Account) -> dict[str, float | None]:
     }  # fmt: skip
 
 
-def print_migrations(terminal: Console, app: str, accounts: list[Account]) -> None:
+def migrations_table(app: str, accounts: list[Account]) -> FittingTable:
     """One migration a line."""
     rows = []
     for account in accounts:
@@ -58,4 +58,4 @@ def print_migrations(terminal: Console, app: str, accounts: list[Account]) -> No
         "no", "at", "strategy", "what", "state", "restore s", "drain s", "rebalance s", "catch-up s", "recovery s",
         "steady s", "replayed rows",
     ]  # fmt: skip
-    print_table(terminal, f"migrations of {app}", names, rows, ("at", "strategy", "what", "state"))
+    return plain_table(f"migrations of {app}", names, rows, ("at", "strategy", "what", "state"))

@@ -4,12 +4,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import NONE
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, print_json, reach
-from springtide.cli.tables import plain_table
+from springtide.cli.tables import FittingTable, plain_table
 
 
 def plan(
@@ -26,7 +25,7 @@ def plan(
     Console().print(plan_table(app, found))
 
 
-def plan_table(app: str, found: dict[str, Any]) -> Table:
+def plan_table(app: str, found: dict[str, Any]) -> FittingTable:
     """One line for each operator and worker that has a part in it, in the plan's order of workers."""
     rows = []
     for name, operator in found["operators"].items():
@@ -36,10 +35,8 @@ def plan_table(app: str, found: dict[str, Any]) -> Table:
                 rows.append([name, worker, _ranges(owners.get(worker)), _ranges(replicas.get(worker))])
     title = f"{app}, plan {found['version']} on {len(found['workers'])} workers"
     names = ["step", "worker", "owns", "replicas"]
-    table = plain_table(title, names, rows, left=names)
-    for column in table.columns[2:]:
-        column.no_wrap = False  # Scattered slices are a long list, and each of them counts.
-    return table
+    # Scattered slices are a long list, and each of them counts.
+    return plain_table(title, names, rows, left=names, wrapped=names[2:])
 
 
 def _ranges(slices: str | None) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from springtide.cli.figures import moment, number
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
-from springtide.cli.tables import print_table
+from springtide.cli.tables import FittingTable, plain_table
 from springtide.control.shedlog import Shed, read_shed_log
 from springtide.engine.reports import last_reports
 from springtide.metrics.report import EpochReport, QueryReport
@@ -39,7 +39,7 @@ def queries(
         nothing = "no query of this app can do with less than all rows: with_minimum_accuracy(0.7) would let it"
         terminal.print(nothing, markup=False, highlight=False)
         return
-    print_queries(terminal, app, found, last)
+    terminal.print(queries_table(app, found, last))
     for shed in told:
         terminal.print(_told(shed), markup=False, highlight=False)
 
@@ -64,7 +64,7 @@ def _sum(some: list[QueryReport]) -> QueryReport:
     return QueryReport(some[-1].query, **counts, accuracy=weighed / good if good else 1.0, **fixed)
 
 
-def print_queries(terminal: Console, app: str, found: list[QueryReport], last: int) -> None:
+def queries_table(app: str, found: list[QueryReport], last: int) -> FittingTable:
     """One query a line, the most important first."""
     rows = [
         [
@@ -80,7 +80,7 @@ def print_queries(terminal: Console, app: str, found: list[QueryReport], last: i
         for query in sorted(found, key=lambda query: (-query.priority, query.query))
     ]
     names = ["query", "priority", "minimum", "accuracy", "offered", "processed", "shed", "dead letters"]
-    print_table(terminal, f"queries of {app}, over the last {last} epochs", names, rows, ("query",))
+    return plain_table(f"queries of {app}, over the last {last} epochs", names, rows, ("query",))
 
 
 def _told(shed: Shed) -> str:

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from springtide.cli.figures import NONE, decimal, in_short, number, size
 from springtide.cli.options import Traceback
 from springtide.cli.reach import find_checkpoint
-from springtide.cli.tables import plain_table
+from springtide.cli.tables import FittingTable, plain_table
 from springtide.engine.reports import last_reports
 from springtide.simulator.calibrate import Fit, calibrated, fit, validate
 from springtide.simulator.choose import choose
@@ -116,7 +115,7 @@ def _run(scenarios: Sequence[Scenario], found: Fit | None, terminal: Console) ->
     return runs
 
 
-def _table(runs: Sequence[Run], every: Sequence[Run]) -> Table:
+def _table(runs: Sequence[Run], every: Sequence[Run]) -> FittingTable:
     """One column a run; figures that are nothing in every run are left out."""
     summaries, others = [run.summary for run in runs], [run.summary for run in every]
     names = ["", *(_column(run, every) for run in runs)]
@@ -135,12 +134,12 @@ def _column(run: Run, runs: Sequence[Run]) -> str:
     return " ".join(filter(None, (variant, run.policy if several or not variant else "")))
 
 
-def _shipped() -> Table:
+def _shipped() -> FittingTable:
     rows = [[name, title] for name, title in shipped().items()]
     return plain_table("shipped scenarios", ["name", "what"], rows, left=("name", "what"))
 
 
-def _fitted(found: Fit) -> Table:
+def _fitted(found: Fit) -> FittingTable:
     rows = [
         [name, f"{1e6 * step.service_s:.2f}", f"{step.selectivity:.3f}", number(step.keys), size(step.key_bytes)]
         for name, step in found.steps.items()
@@ -150,7 +149,7 @@ def _fitted(found: Fit) -> Table:
     return plain_table(title, names, rows, left=("step",))
 
 
-def _errors(errors: dict[str, tuple[float, float]]) -> Table:
+def _errors(errors: dict[str, tuple[float, float]]) -> FittingTable:
     rows = [
         [name, decimal(recorded), decimal(simulated), f"{100 * abs(simulated - recorded) / recorded:.0f} %"]
         if recorded

@@ -1,12 +1,11 @@
 """`springtide status`: what an app has done, read from its checkpoint alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from springtide.cli.figures import (
     decimal,
@@ -20,7 +19,7 @@ from springtide.cli.figures import (
 )
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, find_checkpoint
-from springtide.cli.tables import plain_table
+from springtide.cli.tables import FittingTable, plain_table
 from springtide.engine.reports import last_reports
 from springtide.metrics.report import EpochReport
 
@@ -44,7 +43,7 @@ def status(
     if not reports:
         terminal.print(f"no epoch yet in {store.url}", markup=False, highlight=False)
         return
-    print_epochs(terminal, reports, last, f"{reports[-1].app}, {store.url}")
+    terminal.print(epochs_table(reports, last, f"{reports[-1].app}, {store.url}"))
     terminal.print(operators_table(reports[-1]))
     if any(operator.hot_keys for operator in reports[-1].operators):
         terminal.print(hot_keys_table(reports[-1]))
@@ -80,22 +79,15 @@ PHASES_AND_STATE = (
 )
 
 
-def print_epochs(terminal: Console, reports: list[EpochReport], last: int, title: str) -> None:
-    """The last epochs in one table, or in two if the terminal is narrow.
-
-    An epoch with an asterisk was published again after a restart.
-    """
+def epochs_table(reports: list[EpochReport], last: int, title: str) -> FittingTable:
+    """The last epochs; one with an asterisk was published again after a restart."""
     rows = list(zip(reports, rates(reports), strict=True))[-last:]
-    whole = _table(title, (EPOCH, *FLOW, *PHASES_AND_STATE), rows)
-    unlimited = terminal.options.update_width(1000)
-    if terminal.measure(whole, options=unlimited).maximum <= terminal.width:
-        terminal.print(whole)
-        return
-    terminal.print(_table(title, (EPOCH, *FLOW), rows))
-    terminal.print(_table("phases and state", (EPOCH, *PHASES_AND_STATE), rows))
+    columns = (EPOCH, *FLOW, *PHASES_AND_STATE)
+    cells = [[column.value(report, per_s) for column in columns] for report, per_s in rows]
+    return plain_table(title, [column.name for column in columns], cells, left=("ended",))
 
 
-def operators_table(report: EpochReport) -> Table:
+def operators_table(report: EpochReport) -> FittingTable:
     """What each operator did in an epoch, all its instances together."""
     names = ["step", "instances", "rows in", "rows out", "useful s", "idle s", "cpu s", "state rows", "state size"]
     rows = [
@@ -115,7 +107,7 @@ def operators_table(report: EpochReport) -> Table:
     return plain_table(f"operators in epoch {report.epoch}", names, rows, left=("step",))
 
 
-def hot_keys_table(report: EpochReport) -> Table:
+def hot_keys_table(report: EpochReport) -> FittingTable:
     """The keys that had a good share of an epoch's rows."""
     rows = [
         [operator.step, str(hot.slice), hot.key, number(hot.rows), f"{hot.rows / max(1, operator.rows_in):.0%}"]
@@ -124,8 +116,3 @@ def hot_keys_table(report: EpochReport) -> Table:
     ]
     names = ["step", "slice", "key", "rows", "share"]
     return plain_table(f"hot keys in epoch {report.epoch}, by a sample", names, rows, left=("step", "key"))
-
-
-def _table(title: str, columns: Sequence[Column], rows: list[tuple[EpochReport, float]]) -> Table:
-    cells = [[column.value(report, per_s) for column in columns] for report, per_s in rows]
-    return plain_table(title, [column.name for column in columns], cells, left=("ended",))

@@ -1,10 +1,12 @@
 """Tables for people, on terminals as narrow as 80 columns: no heading and no figure is ever cut."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -16,51 +18,73 @@ NARROWEST = 12
 """A column of words may be wrapped down to this width."""
 
 
-def plain_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[str]) -> Table:
-    """Figures to the right, and the columns in `left` to the left; a heading takes one line a word."""
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in names:
-        heading = name.replace(" ", "\n")
-        table.add_column(heading, justify="left" if name in left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+@dataclass(frozen=True)
+class FittingTable:
+    """A table; where it is too wide for the terminal, several tables that begin with the same first column."""
+
+    title: str
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Collection[str]
+    """Columns that stand to the left, as words do; the others are figures."""
+    wrapped: Collection[str]
+    """Columns that may take several lines a row."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        for number, columns in enumerate(fitting(self._widths(), options.max_width - EDGE)):
+            yield self._part(self.title if not number else "", columns, options.max_width - EDGE)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        whole = sum(width + GAP for width in self._widths()) + EDGE
+        return Measurement(min(whole, options.max_width), min(whole, options.max_width))
+
+    def _part(self, title: str, columns: Sequence[int], room: int) -> Table:
+        table = Table(
+            title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )  # fmt: skip
+        widths = self._widths()
+        too_wide = sum(widths[i] + GAP for i in columns) > room
+        for i in columns:
+            name = self.names[i]
+            wraps = name in self.wrapped or (too_wide and widths[i] == max(widths[j] for j in columns))
+            table.add_column(
+                name.replace(" ", "\n"), justify="left" if name in self.left else "right", no_wrap=not wraps,
+                overflow="fold" if wraps else "ellipsis", min_width=min(widths[i], NARROWEST) if wraps else None,
+            )  # fmt: skip
+        for row in self.rows:
+            table.add_row(*(Text(row[i]) for i in columns))
+        return table
+
+    def _widths(self) -> list[int]:
+        """Of each column; one that may be wrapped counts with the least that it can do with."""
+        found = []
+        for i, name in enumerate(self.names):
+            heading = max(cell_len(word) for word in name.split(" "))
+            cells = max((cell_len(row[i]) for row in self.rows), default=0)
+            found.append(max(heading, min(cells, NARROWEST) if name in self.wrapped else cells))
+        return found
 
 
-def print_table(
-    terminal: Console,
+def plain_table(
     title: str,
     names: Sequence[str],
     rows: Sequence[Sequence[str]],
     left: Collection[str],
-    keys: int = 1,
-) -> None:
-    """Print a table; on a narrow terminal as several, each of which begins with the first `keys` columns."""
-    widths = [_width(name, [row[i] for row in rows]) for i, name in enumerate(names)]
-    room = terminal.width - EDGE
-    for number, columns in enumerate(fitting(widths, room, keys)):
-        chosen = [names[i] for i in columns]
-        part = plain_table(title if not number else "", chosen, [[row[i] for i in columns] for row in rows], left)
-        if sum(widths[i] + GAP for i in columns) > room:  # One column of words is too wide by itself.
-            widest = max(columns, key=lambda i: widths[i])
-            column = part.columns[columns.index(widest)]
-            column.no_wrap, column.overflow, column.min_width = False, "fold", NARROWEST
-        terminal.print(part)
+    wrapped: Collection[str] = (),
+) -> FittingTable:
+    """Figures to the right, and the columns in `left` to the left; a heading takes one line a word."""
+    return FittingTable(title, names, rows, left, wrapped)
 
 
-def fitting(widths: Sequence[int], room: int, keys: int) -> list[list[int]]:
-    """Columns, by their numbers, dealt in order to tables no wider than `room`; each repeats the first `keys`."""
-    first = list(range(keys))
+def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns, by their numbers, dealt in order to tables no wider than `room`; each of them begins with the first."""
     tables: list[list[int]] = []
-    current = list(first)
-    for column in range(keys, len(widths)):
+    current = [0]
+    for column in range(1, len(widths)):
         wider = [*current, column]
-        if len(current) > keys and sum(widths[i] + GAP for i in wider) > room:
+        if len(current) > 1 and sum(widths[i] + GAP for i in wider) > room:
             tables.append(current)
-            wider = [*first, column]
+            wider = [0, column]
         current = wider
     return [*tables, current]
-
-
-def _width(name: str, cells: Sequence[str]) -> int:
-    return max(cell_len(text) for text in [*name.split(" "), *cells])

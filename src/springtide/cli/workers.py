@@ -8,7 +8,7 @@ from rich.console import Console
 from springtide.cli.figures import number, size
 from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, print_json, reach
-from springtide.cli.tables import print_table
+from springtide.cli.tables import FittingTable, plain_table
 
 
 def workers(
@@ -23,10 +23,10 @@ def workers(
         for worker in found:
             print_json(worker)
         return
-    print_workers(Console(), app, found)
+    Console().print(workers_table(app, found))
 
 
-def print_workers(terminal: Console, app: str, found: list[dict[str, Any]]) -> None:
+def workers_table(app: str, found: list[dict[str, Any]]) -> FittingTable:
     """One worker a line; `resident` is what its slices and replicas take in its storage."""
     names = ["worker", "host", "zone", "state", "slots", "slices", "replicas", "resident"]
     rows = [
@@ -42,4 +42,4 @@ def print_workers(terminal: Console, app: str, found: list[dict[str, Any]]) -> N
         ]
         for worker in found
     ]
-    print_table(terminal, f"workers of {app}", names, rows, ("worker", "host", "zone", "state"))
+    return plain_table(f"workers of {app}", names, rows, ("worker", "host", "zone", "state"))
