@@ -13,6 +13,7 @@ from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
 from springtide.cli.explain import explain
 from springtide.cli.history import history
+from springtide.cli.kafka import app as kafka
 from springtide.cli.migrations import migrations
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK
@@ -82,6 +83,7 @@ cli.command()(migrations)
 cli.command()(explain)
 cli.command()(queries)
 cli.command()(simulate)
+cli.add_typer(kafka, name="kafka")
 cli.add_typer(bench, name="bench")
 
 

@@ -110,7 +110,10 @@ def _programs() -> Path:
     for place in places:
         if place and all(os.access(Path(place, name), os.X_OK) for name in ("initdb", "postgres", "pg_isready")):
             return Path(place)
-    raise NoServer("expected PostgreSQL's initdb and postgres in the usual places or on PATH, got none: make postgres")
+    raise NoServer(
+        "expected PostgreSQL's initdb, postgres and pg_isready in the usual places or on PATH, got none: install "
+        "PostgreSQL 13 or newer (Debian, Ubuntu: apt install postgresql)"
+    )
 
 
 def _account() -> dict[str, Any]:
