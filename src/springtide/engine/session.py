@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from springtide.engine.java import find_java
 from springtide.engine.slim_java import usable_home
 
+DAEMON_SETTING, DAEMON = "spark.python.daemon.module", "springtide.engine.worker.daemon"
+
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -20,7 +22,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.shuffle.compress": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "springtide.engine.worker.daemon",
+    DAEMON_SETTING: DAEMON,
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",
 }
