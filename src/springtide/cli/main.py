@@ -11,6 +11,7 @@ from springtide.cli.adapt import adapt
 from springtide.cli.bench import app as bench
 from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
+from springtide.cli.doctor import doctor
 from springtide.cli.explain import explain
 from springtide.cli.history import history
 from springtide.cli.kafka import app as kafka
@@ -83,6 +84,7 @@ cli.command()(migrations)
 cli.command()(explain)
 cli.command()(queries)
 cli.command()(simulate)
+cli.command()(doctor)
 cli.add_typer(kafka, name="kafka")
 cli.add_typer(bench, name="bench")
 

@@ -34,7 +34,7 @@ class Server:
         self.directory = directory
         self.port = _free_port()
         self.password = secrets.token_hex(8)
-        self._programs = _programs()
+        self._programs = programs()
         self._process: subprocess.Popen[bytes] | None = None
         self._account = _account()
         if self._account:
@@ -100,8 +100,8 @@ def postgres() -> Iterator[Server]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _programs() -> Path:
-    """Where the server's programs are."""
+def programs() -> Path:
+    """Where the server's programs are; NoServer if they are nowhere."""
     places: list[str] = []
     if (config := shutil.which("pg_config")) is not None:
         places.append(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False).stdout.strip())
