@@ -139,7 +139,9 @@ def _column(run: Run, runs: Sequence[Run]) -> str:
 
 def _shipped() -> Table:
     rows = [[name, title] for name, title in shipped().items()]
-    return plain_table("shipped scenarios", ["name", "what"], rows, left=("name", "what"))
+    table = plain_table("shipped scenarios", ["name", "what"], rows, left=("name", "what"))
+    table.columns[1].no_wrap = False  # Names are for typing: they stay whole, however narrow the terminal.
+    return table
 
 
 def _fitted(found: Fit) -> Table:
