@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt scripts/setup.sh
 	@touch $@
 
 kafka: setup ## Fetch Spark's Kafka connector and a Kafka broker into .kafka
-	@$(VENV)/bin/python -m springtide.engine.kafka.fetch
+	@$(VENV)/bin/springtide kafka fetch
 
 demo: setup ## Run the demo
 	$(VENV)/bin/springtide demo

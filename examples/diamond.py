@@ -13,8 +13,8 @@ event have the same `id` and differ in `path`, which tells the way that they hav
 """
 
 from springtide import App
-from springtide.bench import dataflow_app
-from springtide.bench.dataflows import DIAMOND
+from springtide.workloads import dataflow_app
+from springtide.workloads.dataflows import DIAMOND
 
 
 def build(source=None, sink=None, **options) -> App:

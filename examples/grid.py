@@ -18,8 +18,8 @@ two forecasts are made from the same readings by different means.
 """
 
 from springtide import App
-from springtide.bench import dataflow_app
-from springtide.bench.dataflows import GRID
+from springtide.workloads import dataflow_app
+from springtide.workloads.dataflows import GRID
 
 
 def build(source=None, sink=None, **options) -> App:

@@ -11,7 +11,7 @@ stands to the other apps of the cluster.
 import os
 
 from springtide import App, sinks, sources
-from springtide.bench.knn import SCHEMA, Neighbours
+from springtide.workloads.knn import SCHEMA, Neighbours
 
 
 def build(readings=None, sink=None, *, priority=0, k=5, reference=4000) -> App:

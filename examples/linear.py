@@ -6,12 +6,12 @@
        8        8        8        8        8        8       8   events a second
 
 Every task counts the events of each key, takes 5 ms for each event, and hands it on. An epoch goes through the tasks
-one after the other, so a longer row takes longer: `springtide.bench.dataflows.linear` makes one of any length.
+one after the other, so a longer row takes longer: `springtide.workloads.dataflows.linear` makes one of any length.
 """
 
 from springtide import App
-from springtide.bench import dataflow_app
-from springtide.bench.dataflows import LINEAR
+from springtide.workloads import dataflow_app
+from springtide.workloads.dataflows import LINEAR
 
 
 def build(source=None, sink=None, **options) -> App:

@@ -1,6 +1,6 @@
 """Orders through Kafka: made-up ones go into a topic, and what comes out of it is counted into another one.
 
-    make kafka                                        # once: Spark's connector and a broker
+    springtide kafka fetch                            # once: Spark's connector and a broker
     springtide run examples/orders.py --kafka         # with a broker of its own, on this machine
 
 With a Kafka that you have, create the topics `orders` and `totals` there and say where it is:

@@ -10,8 +10,8 @@ The hub gets each event twice and hands on both copies to either spoke, so the s
 """
 
 from springtide import App
-from springtide.bench import dataflow_app
-from springtide.bench.dataflows import STAR
+from springtide.workloads import dataflow_app
+from springtide.workloads.dataflows import STAR
 
 
 def build(source=None, sink=None, **options) -> App:

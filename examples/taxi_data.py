@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from functools import partial
 
 from springtide import rates
-from springtide.bench import knn, taxi
 from springtide.testing.injector import Injector
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import create, partitions_of
+from springtide.workloads import knn, taxi
 
 TAXI = {"hailed": partial(taxi.record, seed=1), "booked": partial(taxi.record, seed=2)}
 KNN = {"readings": knn.record}

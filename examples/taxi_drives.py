@@ -15,7 +15,7 @@ priority gives way first; set SPEEDS_PRIORITY and ZONES_PRIORITY. They are TDSnk
 import os
 
 from springtide import App, sinks, sources
-from springtide.bench.taxi import SCHEMA, City, Speeds, Zones
+from springtide.workloads.taxi import SCHEMA, City, Speeds, Zones
 
 
 def build(hailed=None, booked=None, speeds_sink=None, zones_sink=None, *, priorities=(0, 0), detail=4) -> App:

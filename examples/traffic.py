@@ -16,8 +16,8 @@ the sink together all the same, at the end of its epoch.
 """
 
 from springtide import App
-from springtide.bench import dataflow_app
-from springtide.bench.dataflows import TRAFFIC
+from springtide.workloads import dataflow_app
+from springtide.workloads.dataflows import TRAFFIC
 
 
 def build(source=None, sink=None, **options) -> App:

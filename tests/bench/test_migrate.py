@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from springtide.bench.arena import arena
-from springtide.bench.dataflows import DATAFLOWS, GRID, LINEAR
 from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, service_of, workers_of
 from springtide.bench.migrate import HEADERS, STRATEGIES, faults, figures_of, rows_of, sail
 from springtide.metrics.course import Course
 from springtide.metrics.migration import MigrationMeasures
 from springtide.metrics.report import EpochReport
+from springtide.workloads.dataflows import DATAFLOWS, GRID, LINEAR
 
 
 def test_each_strategy_starts_where_the_paper_has_it_start() -> None:

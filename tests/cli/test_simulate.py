@@ -52,9 +52,10 @@ def test_a_table_has_a_column_for_each_run(scenario: str, tmp_path: Path) -> Non
 
 
 def test_the_shipped_ones_are_listed() -> None:
-    done = CliRunner().invoke(cli, ["simulate", "--list"], env={"COLUMNS": "160"})
+    done = CliRunner().invoke(cli, ["simulate", "--list"], env={"COLUMNS": "80"})
     assert done.exit_code == 0
     assert "day-of-10000" in done.stdout
+    assert "…" not in done.stdout
 
 
 @pytest.mark.parametrize(

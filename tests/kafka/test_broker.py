@@ -63,7 +63,7 @@ def test_a_reader_does_not_see_what_was_aborted(broker: Broker, topic: str) -> N
 
 def test_without_jars_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PLACE, str(tmp_path))
-    with pytest.raises(JarsMissing, match="make kafka"):
+    with pytest.raises(JarsMissing, match="springtide kafka fetch"):
         Broker()
 
 

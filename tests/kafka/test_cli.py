@@ -46,5 +46,5 @@ def test_the_example_runs_with_a_broker_of_its_own_and_goes_on(tmp_path: Path) -
 def test_without_jars_the_message_says_what_to_do(tmp_path: Path) -> None:
     failed = springtide(tmp_path, "run", str(EXAMPLE), "--kafka", **{PLACE: str(tmp_path / "nothing")})
     assert failed.returncode == 1
-    assert "make kafka" in failed.stderr
+    assert "springtide kafka fetch" in failed.stderr
     assert "Traceback" not in failed.stderr

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from springtide import sinks
-from springtide.bench import knn, taxi
 from springtide.dataflow.graph import Sink
 from springtide.metrics.report import EpochReport
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume
+from springtide.workloads import knn, taxi
 
 pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"

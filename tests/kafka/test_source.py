@@ -157,7 +157,7 @@ def test_without_the_connector_the_error_says_what_to_do(tmp_path: Path, monkeyp
 
     monkeypatch.setenv(PLACE, str(tmp_path))
     app, _ = copied(sources.kafka("h:1", "t", schema=SCHEMA))
-    with pytest.raises(StepFailed, match=r"step 'in' .*make kafka"):
+    with pytest.raises(StepFailed, match=r"step 'in' .*springtide kafka fetch"):
         equipped(SessionConfig(), app.graph())
     named = SessionConfig(settings={"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"})
     assert equipped(named, app.graph()) == named

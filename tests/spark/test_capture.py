@@ -7,9 +7,6 @@ from typing import ClassVar
 import pytest
 
 from springtide import sinks, sources
-from springtide.bench.dataflow_app import build
-from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
-from springtide.bench.dataflows import STAR
 from springtide.blocks.manifest import States
 from springtide.engine import running
 from springtide.engine.keeping import Keeping
@@ -17,6 +14,9 @@ from springtide.engine.staff import Alone
 from springtide.metrics.report import EpochReport
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan, even_plan
+from springtide.workloads.dataflow_app import build
+from springtide.workloads.dataflow_oracle import expected, faults, keys_of, miscounted
+from springtide.workloads.dataflows import STAR
 
 pytestmark = pytest.mark.spark
 EVENTS, AN_EPOCH = 120, 30

@@ -11,10 +11,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from springtide import App, sinks, sources
-from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
-from springtide.bench.dataflows import DATAFLOWS
 from springtide.dataflow.sources import Generator
 from springtide.metrics.report import EpochReport
+from springtide.workloads.dataflow_oracle import expected, faults, keys_of, miscounted
+from springtide.workloads.dataflows import DATAFLOWS
 
 pytestmark = pytest.mark.spark
 

@@ -2,14 +2,17 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import functions as F
 from spark_hash import hash_long, signed
 from waiting import wait_until
@@ -17,7 +20,18 @@ from waiting import wait_until
 from springtide import App, sinks, sources
 from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
-from springtide.engine.spark_internals import Executors, Placement, arrow_schema, executor_place, spark_schema
+from springtide.engine.spark_internals import (
+    Executors,
+    Placement,
+    arrow_schema,
+    executor_place,
+    file_system_fault,
+    hadoop_version,
+    pickled_by_value,
+    silent_log,
+    spark_schema,
+    worker_python,
+)
 from springtide.engine.sparklog import offsets
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
@@ -183,3 +197,42 @@ def test_the_read_limit_of_a_running_query_can_be_changed(spark: "SparkSession",
         wait_until("epochs that take what waits", lambda: seen[-1] > 40, 30)
     finally:
         running.stop()
+
+
+def test_workers_run_the_python_and_the_path_that_are_told(spark: "SparkSession") -> None:
+    def task(_: Iterable[int]) -> Iterator[tuple[str, str]]:
+        yield sys.executable, os.environ["PYTHONPATH"]
+
+    python, environment = worker_python(spark)
+    [(executable, path)] = spark.sparkContext.parallelize([0], 1).mapPartitions(task).collect()
+    assert executable == python
+    assert path == environment["PYTHONPATH"]
+
+
+def test_the_log_is_silent_for_a_while_and_then_as_before(spark: "SparkSession") -> None:
+    root = spark._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    before = root.getLevel().toString()
+    spark.sparkContext.setLogLevel("WARN")
+    try:
+        with silent_log(spark):
+            assert root.getLevel().toString() == "OFF"
+        assert root.getLevel().toString() == "WARN"
+    finally:
+        spark.sparkContext.setLogLevel(before)
+
+
+def test_a_function_goes_to_workers_with_its_code(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that only the driver has."""
+    module = ModuleType("driver_only")
+    exec("def double(n):\n    return 2 * n\n", module.__dict__)
+    monkeypatch.setitem(sys.modules, "driver_only", module)
+    with pickled_by_value(module):
+        assert spark.sparkContext.parallelize([1, 2], 1).map(module.double).collect() == [2, 4]
+
+
+def test_file_systems_that_spark_has_and_lacks(spark: "SparkSession") -> None:
+    assert [file_system_fault(spark, scheme) for scheme in ("file", "hdfs")] == [None, None]
+    assert file_system_fault(spark, "s3a") == "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+    assert file_system_fault(spark, "tide") == 'No FileSystem for scheme "tide"'
+    jars = Path(_find_spark_home(), "jars")
+    assert (jars / f"hadoop-client-api-{hadoop_version(spark)}.jar").is_file()

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from springtide.cli.figures import NONE
+from springtide.cli.pictures import NO_PICTURE, can_draw
 from springtide.cli.tables import plain_table
 
 Figure = float | int | str | None
@@ -27,11 +28,13 @@ class Findings:
     draw: Draw
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:
-        """Print the table, save the picture, and if asked print the figures as the last line."""
+        """Print the table, save the picture if it can be drawn, and if asked print the figures as the last line."""
         words = {name for name, *cells in zip(self.headers, *self.rows, strict=True) if not any(map(_figure, cells))}
         console.print(plain_table(f"springtide bench {self.name}", self.headers, self.rows, left=words))
-        picture = self._save_picture(directory)
-        console.print(f"picture: {picture}")
+        if can_draw():
+            console.print(f"picture: {self._save_picture(directory)}")
+        else:
+            console.print(NO_PICTURE, markup=False)
         if as_json:
             print(json.dumps({"bench": self.name, **self.figures}))
         else:

@@ -8,9 +8,6 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
-from springtide.bench.dataflow_app import SERVICE_S, build
-from springtide.bench.dataflow_oracle import expected, faults, keys_of, miscounted
-from springtide.bench.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.store import open_store
@@ -23,6 +20,9 @@ from springtide.metrics.migration import MigrationMeasures, measure
 from springtide.metrics.report import EpochReport
 from springtide.metrics.stability import Steadiness
 from springtide.migration.step import Options
+from springtide.workloads.dataflow_app import SERVICE_S, build
+from springtide.workloads.dataflow_oracle import expected, faults, keys_of, miscounted
+from springtide.workloads.dataflows import DATAFLOWS, EVENTS_S, Dataflow, linear
 
 IN, OUT = "in", "out"
 MOST_WORKERS = 2

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from springtide.bench.arena import Arena, arena
-from springtide.bench.dataflows import DATAFLOWS
 from springtide.bench.figures import Figure, Findings, rounded
 from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, travel, workers_of
 from springtide.bench.migrate_picture import draw
 from springtide.cli.figures import decimal
+from springtide.workloads.dataflows import DATAFLOWS
 
 STRATEGIES = ("restart", "drain", "capture", "handover", "progressive")
 LONG = "linear-50"

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from springtide.app import App
 from springtide.bench.counting import LastCounts
-from springtide.bench.taxi import SCHEMA, City, Speeds, Zones, record
 from springtide.bench.trial import wait_for
 from springtide.dataflow import rates, sources
 from springtide.engine.kafka.jars import connector_settings
@@ -27,6 +26,7 @@ from springtide.engine.session import SessionConfig, make_session
 from springtide.metrics.report import EpochReport
 from springtide.testing.injector import Injector
 from springtide.testing.topics import create
+from springtide.workloads.taxi import SCHEMA, City, Speeds, Zones, record
 
 TOPICS = ("hailed", "booked")
 CORES = 2

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from springtide.blocks.drivers import file_system
 from springtide.blocks.errors import AlreadyThere, StoreFailed
 
 Data = Any
@@ -45,8 +45,8 @@ class Store(Protocol):
 
 
 def open_store(url: str) -> Store:
-    """The store at a path or an fsspec URL."""
-    filesystem, path = fsspec.core.url_to_fs(url)
+    """The store at a path or an fsspec URL; NoDriver if the URL's driver is not installed."""
+    filesystem, path = file_system(url)
     if isinstance(filesystem, LocalFileSystem):
         return LocalStore(Path(path))
     return ObjectStore(filesystem, path, url)

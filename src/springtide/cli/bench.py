@@ -201,8 +201,6 @@ def shed(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
-    if find_spec("matplotlib") is None:
-        raise typer.BadParameter("benchmarks draw pictures: pip install 'springtide[bench]'")
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     with without_jvm_warnings(), console.status(f"{type(bench).__name__}: the contestants take turns"):
         findings = bench.run()

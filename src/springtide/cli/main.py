@@ -12,8 +12,10 @@ from springtide.cli.adapt import adapt
 from springtide.cli.bench import app as bench
 from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
+from springtide.cli.doctor import doctor
 from springtide.cli.explain import explain
 from springtide.cli.history import history
+from springtide.cli.kafka import app as kafka
 from springtide.cli.migrations import migrations
 from springtide.cli.move import move
 from springtide.cli.options import TRACEBACK, with_verbose
@@ -86,6 +88,8 @@ cli.command()(migrations)
 cli.command()(explain)
 cli.command()(queries)
 cli.command()(simulate)
+cli.command()(doctor)
+cli.add_typer(kafka, name="kafka")
 cli.add_typer(bench, name="bench")
 for group in (cli, bench):
     for verb in group.registered_commands:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from springtide.cli.figures import NONE, decimal, in_short, number, size
 from springtide.cli.options import Traceback
+from springtide.cli.pictures import NO_PICTURE, can_draw
 from springtide.cli.reach import find_checkpoint
 from springtide.cli.tables import FittingTable, plain_table
 from springtide.engine.reports import last_reports
@@ -96,10 +96,12 @@ def simulate(
         typer.echo(run.to_json())
     for i in range(0, len(runs), COLUMNS):
         terminal.print(_table(runs[i : i + COLUMNS], runs))
-    if find_spec("matplotlib") is not None:
+    if can_draw():
         picture = out / f"simulation-{Path(scenario).stem}.png"
         draw(runs, picture)
         terminal.print(f"picture: {picture}")
+    else:
+        terminal.print(NO_PICTURE, markup=False)
 
 
 def _run(scenarios: Sequence[Scenario], found: Fit | None, terminal: Console) -> list[Run]:
@@ -136,7 +138,8 @@ def _column(run: Run, runs: Sequence[Run]) -> str:
 
 def _shipped() -> FittingTable:
     rows = [[name, title] for name, title in shipped().items()]
-    return plain_table("shipped scenarios", ["name", "what"], rows, left=("name", "what"))
+    # Names are for typing: they stay whole, however narrow the terminal.
+    return plain_table("shipped scenarios", ["name", "what"], rows, left=("name", "what"), wrapped=("what",))
 
 
 def _fitted(found: Fit) -> FittingTable:

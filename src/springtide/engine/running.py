@@ -27,6 +27,7 @@ from springtide.engine.config import RunConfig, check_accuracy, check_interval, 
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.failure import stream_failure
+from springtide.engine.file_systems import check_checkpoint, check_sources
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
@@ -40,6 +41,7 @@ from springtide.engine.spark_internals import admit, jvm_status
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
+from springtide.engine.worker_check import check_elsewhere, check_here
 from springtide.engine.workforce import Workforce
 from springtide.errors import SpringtideError
 from springtide.ids import PlanVersion, SliceId, WorkerId
@@ -105,6 +107,9 @@ class Running:
 
     def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
         graph, spark, config = self.graph, self._spark, self.config
+        check_here(spark)
+        check_checkpoint(spark, store.url)
+        check_sources(spark, graph)
         check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
         check_sinks(graph)
@@ -151,6 +156,7 @@ class Running:
                 dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
                 lambda: heat(self.reports),
             )  # fmt: skip
+        check_elsewhere(spark, 1)
         plan = even_plan(
             tuple(bound.logics),
             slices=dataflow.slices,

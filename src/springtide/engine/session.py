@@ -17,6 +17,8 @@ from springtide.engine.slim_java import usable_home
 from springtide.engine.spark_internals import quiet_accumulators
 from springtide.errors import SpringtideError
 
+DAEMON_SETTING, DAEMON = "spark.python.daemon.module", "springtide.engine.worker.daemon"
+
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -25,7 +27,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.shuffle.compress": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "springtide.engine.worker.daemon",
+    DAEMON_SETTING: DAEMON,
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",
 }

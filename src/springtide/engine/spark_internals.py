@@ -4,15 +4,20 @@ A Spark release may change any of these without notice; `tests/spark/test_spark_
 """
 
 import json
+import os
+import re
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import pyarrow as pa
+from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -59,6 +64,54 @@ def observed(observation: Observation, metric: str) -> int:
     """A metric of an observed DataFrame that was used; 0 if Spark found that it needed none of its rows."""
     java = observation._jo
     return int(observation.get[metric]) if java is not None and java.getRow().length() else 0
+
+
+def worker_python(spark: SparkSession) -> tuple[str, dict[str, str]]:
+    """The Python that workers run, and the environment that Spark gives it on this machine."""
+    context, jvm = spark.sparkContext, cast(Any, spark._jvm)
+    paths = [jvm.PythonUtils.sparkPythonPath(), context.environment.get("PYTHONPATH"), jvm.System.getenv("PYTHONPATH")]
+    settings = {**context.environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return context.pythonExec, {**os.environ, **settings}
+
+
+@contextmanager
+def pickled_by_value(module: ModuleType) -> Iterator[None]:
+    """Functions of a module go to workers with their code, so that workers need not have the module."""
+    register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def silent_log(spark: SparkSession) -> Iterator[None]:
+    """Spark's log says nothing meanwhile; for a job whose failure is expected, and told otherwise."""
+    # Spark's own setLogLevel would also lift the threshold that it sets for interpreters.
+    log4j: Any = cast(Any, spark._jvm).org.apache.logging.log4j
+    root = log4j.core.config.Configurator
+    before = log4j.LogManager.getRootLogger().getLevel()
+    root.setRootLevel(log4j.Level.OFF)
+    try:
+        yield
+    finally:
+        root.setRootLevel(before)
+
+
+def file_system_fault(spark: SparkSession, scheme: str) -> str | None:
+    """Why Spark cannot read and write URLs of a scheme, in Hadoop's words; None if it has what that takes."""
+    files: Any = cast(Any, spark._jvm).org.apache.hadoop.fs.FileSystem
+    try:
+        files.getFileSystemClass(scheme, cast(Any, spark.sparkContext._jsc).hadoopConfiguration())
+    except Exception as error:
+        told = re.search(r"^: (?:[\w.$]+: )+(.*)$", str(error), re.MULTILINE)
+        return told[1] if told else str(error)
+    return None
+
+
+def hadoop_version(spark: SparkSession) -> str:
+    """Of the Hadoop client in Spark's jars, which what is added beside it has to fit."""
+    return str(cast(Any, spark._jvm).org.apache.hadoop.util.VersionInfo.getVersion())
 
 
 def _compiled(spark: SparkSession, source: str) -> Any:

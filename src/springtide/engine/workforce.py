@@ -24,6 +24,7 @@ from springtide.engine.stopping import Stopping
 from springtide.engine.worker.deposit import Deposit
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
+from springtide.engine.worker_check import check_elsewhere
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 from springtide.migration.phase import Point
 from springtide.migration.progress import Migration
@@ -36,6 +37,8 @@ from springtide.state.layout import Layout
 
 ATTEMPTS = 6
 """An epoch is given up after so many."""
+TASKS_EACH = 4
+"""For each worker, so that every one of them gets some of the tasks that ask which Python it runs."""
 LOSS_S = 3.0
 """How long after a failed job Spark may take to know that a worker is lost."""
 
@@ -107,6 +110,7 @@ class Workforce:
         """The first workers that come, warm, with an even share each."""
         self.cluster.ask(config.workers)
         workers = self.cluster.wait_for(config.workers, config.start_s)[: config.workers]
+        check_elsewhere(self.cluster.spark, TASKS_EACH * config.workers)
         self.cluster.warm_up([w.id for w in workers])
         ring = Ring.even(slices, workers)
         owners = ring.owners()

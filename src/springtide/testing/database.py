@@ -34,7 +34,7 @@ class Server:
         self.directory = directory
         self.port = _free_port()
         self.password = secrets.token_hex(8)
-        self._programs = _programs()
+        self._programs = programs()
         self._process: subprocess.Popen[bytes] | None = None
         self._account = _account()
         if self._account:
@@ -100,8 +100,8 @@ def postgres() -> Iterator[Server]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _programs() -> Path:
-    """Where the server's programs are."""
+def programs() -> Path:
+    """Where the server's programs are; NoServer if they are nowhere."""
     places: list[str] = []
     if (config := shutil.which("pg_config")) is not None:
         places.append(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False).stdout.strip())
@@ -110,7 +110,10 @@ def _programs() -> Path:
     for place in places:
         if place and all(os.access(Path(place, name), os.X_OK) for name in ("initdb", "postgres", "pg_isready")):
             return Path(place)
-    raise NoServer("expected PostgreSQL's initdb and postgres in the usual places or on PATH, got none: make postgres")
+    raise NoServer(
+        "expected PostgreSQL's initdb, postgres and pg_isready in the usual places or on PATH, got none: install "
+        "PostgreSQL 13 or newer (Debian, Ubuntu: apt install postgresql)"
+    )
 
 
 def _account() -> dict[str, Any]:

@@ -11,10 +11,10 @@ from springtide.errors import SpringtideError
 
 Use = Literal["connector", "broker"]
 PLACE = "SPRINGTIDE_KAFKA_JARS"
-"""The environment variable that names the directory; else it is `.kafka` here or in the checkout."""
+"""The environment variable that names the directory with the jars."""
 JARS_SETTING = "spark.jars"
 PACKAGES_SETTING = "spark.jars.packages"
-HOW = "run `make kafka`, which fetches it"
+HOW = "run `springtide kafka fetch`, which fetches it"
 
 
 class JarsMissing(SpringtideError, RuntimeError):
@@ -63,12 +63,18 @@ def pinned(use: Use) -> tuple[Jar, ...]:
     return tuple(found)
 
 
-def place() -> Path:
-    """Where the jars are, or are to be."""
-    if named := os.environ.get(PLACE):
-        return Path(named)
-    here, checkout = Path.cwd() / ".kafka", Path(__file__).parents[4] / ".kafka"
-    return checkout if checkout.is_dir() and not here.is_dir() else here
+def place(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[2]) -> Path:
+    """Where the jars are, or are to be: where `SPRINGTIDE_KAFKA_JARS` says, else in the checkout that the package is
+    part of, else among the user's own data.
+    """
+    if named := environment.get(PLACE):
+        return Path(named).expanduser()
+    checkout = package.parents[1]
+    if package.parent.name == "src" and (checkout / "pyproject.toml").is_file():
+        return checkout / ".kafka"
+    data = Path(environment.get("XDG_DATA_HOME", ""))
+    # A path that is not absolute is to be ignored, as the standard says that names this variable.
+    return (data if data.is_absolute() else Path.home() / ".local" / "share") / "springtide" / "kafka"
 
 
 def missing(use: Use, directory: Path) -> tuple[Jar, ...]:

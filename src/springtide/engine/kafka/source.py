@@ -28,7 +28,7 @@ class NoConnector(SpringtideError, RuntimeError):
     def __str__(self) -> str:
         return (
             "expected a Spark session with Spark's Kafka connector, got one without: let Springtide make the session, "
-            "or set spark.jars to the jars that `make kafka` fetches"
+            "or run `springtide kafka fetch` and set spark.jars to what `springtide kafka jars` prints"
         )
 
 

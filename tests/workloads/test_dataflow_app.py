@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from springtide import App, rates, sinks, sources
-from springtide.bench.dataflow_app import Work, build, occupancy
-from springtide.bench.dataflow_oracle import Expected, Faults, expected, faults, keys_of, miscounted, path_of, ways
-from springtide.bench.dataflows import DATAFLOWS, DIAMOND, GRID, LINEAR, SOURCE, STAR, TRAFFIC, Dataflow, linear
 from springtide.dataflow.sources import Generator
 from springtide.testing import StepHarness
+from springtide.workloads.dataflow_app import Work, build, occupancy
+from springtide.workloads.dataflow_oracle import Expected, Faults, expected, faults, keys_of, miscounted, path_of, ways
+from springtide.workloads.dataflows import DATAFLOWS, DIAMOND, GRID, LINEAR, SOURCE, STAR, TRAFFIC, Dataflow, linear
 
 Row = dict[str, Any]
 BORN = datetime(2024, 6, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""A dataflow of `bench.dataflows` as an app: every task is a keyed step that counts, takes its time and hands on.
+"""A dataflow of `workloads.dataflows` as an app: every task is a keyed step that counts, takes its time and hands on.
 
 **How long a task may take.** In Storm all tasks work at once, each on another event: with 100 ms an event every task
 by itself keeps up with 8 events a second, so the dataflow does. An epoch goes through the tasks level by level, and all
@@ -32,13 +32,13 @@ import numpy as np
 import pyarrow as pa
 
 from springtide.app import App
-from springtide.bench.dataflows import EVENTS_S, SOURCE, Dataflow
 from springtide.dataflow import sinks, sources
 from springtide.dataflow.rates import Rate
 from springtide.dataflow.stream import Stream
 from springtide.errors import BadValue
 from springtide.state.logic import Groups
 from springtide.state.reduce import Reduced
+from springtide.workloads.dataflows import EVENTS_S, SOURCE, Dataflow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from springtide.bench.dataflow_app import FACTOR
-from springtide.bench.dataflows import SOURCE, Dataflow
 from springtide.dataflow.sources import Generator
+from springtide.workloads.dataflow_app import FACTOR
+from springtide.workloads.dataflows import SOURCE, Dataflow
 
 Way = tuple[str, ...]
 """Tasks, from one that the source feeds to one that the sink takes from."""

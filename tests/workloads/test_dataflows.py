@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from springtide.bench.dataflows import DATAFLOWS, GRID, SOURCE, Dataflow, Sizes, Task, linear
 from springtide.dataflow.errors import BadGraph
+from springtide.workloads.dataflows import DATAFLOWS, GRID, SOURCE, Dataflow, Sizes, Task, linear
 
 TABLE_1 = {
     "linear": Sizes(5, 5, 3, 2, 5),

@@ -1,0 +1,1 @@
+"""What this machine has and lacks for running apps: each check is a small function that returns findings."""

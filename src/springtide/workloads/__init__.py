@@ -1,0 +1,1 @@
+"""Dataflows and data that examples, benchmarks and tests share."""
