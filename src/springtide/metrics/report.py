@@ -200,4 +200,5 @@ class EpochReport:
         fields["operators"] = tuple(OperatorReport.from_json(operator) for operator in fields["operators"])
         fields["sources"] = tuple(SourceReport(**source) for source in fields.get("sources", ()))
         fields["queries"] = tuple(QueryReport(**query) for query in fields.get("queries", ()))
+        fields.pop("figures", None)  # `status --json` adds what can be worked out from the rest.
         return cls(**fields)
