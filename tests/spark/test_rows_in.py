@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from spark_kit import in_order, parquet_epochs
 
 from springtide import App, agg, sinks, sources
+from springtide.cli.run import summary
 from springtide.dataflow.sources import Files
 from springtide.metrics.report import EpochReport
 
@@ -48,6 +50,9 @@ def test_a_filter_before_the_keyed_step(run_app: RunApp, tmp_path: Path) -> None
     assert [r.rows_in for r in reports] == SIZES
     assert [r.operators[0].rows_in for r in reports] == [30, 0, 17]
     assert [r.sources[0].rows_in for r in reports] == SIZES
+    assert reports[0].elapsed_s == reports[0].phases.total_s, "nothing came before it"
+    pauses = [(late.ended_at - early.ended_at, late.elapsed_s) for early, late in pairwise(reports)]
+    assert all(elapsed == pytest.approx(ended, abs=0.05) for ended, elapsed in pauses)
 
 
 def test_two_sources_into_two_steps(run_app: RunApp, tmp_path: Path) -> None:
@@ -98,6 +103,21 @@ def test_records_that_do_not_fit_were_given_too(run_app: RunApp, tmp_path: Path)
     files = sources.files(str(tmp_path / "rows"), format="json", schema="n BIGINT", maxFilesPerTrigger="1")
     counted(app, "count", "rows", files)
     assert [(r.rows_in, r.dead_letters) for r in run_app(app)] == [(23, 3), (23, 3)]
+
+
+def test_an_epoch_that_is_only_published_again(run_app: RunApp, tmp_path: Path) -> None:
+    """Its rows are not read: offsets tell of them, where they do, and no total counts them again."""
+    app = App("again")
+    spec = sources.generator(1000, keys=5, limit=200, start_s=0.0, max_rows_per_epoch=100)
+    app.source("rows", spec).key_by("key").aggregate("count", c=agg.count()).sink("out", sinks.noop())
+    checkpoint = tmp_path / "checkpoint"
+    first = run_app(app, checkpoint=str(checkpoint))
+    for name in ("1", ".1.crc"):  # As if the driver had ended before Spark could log the epoch as done.
+        (checkpoint / "spark" / "commits" / name).unlink(missing_ok=True)
+    (again,) = run_app(app, checkpoint=str(checkpoint))
+    assert (again.epoch, again.replayed, again.published_again, again.rows_in) == (1, True, True, 100)
+    assert summary(first) == " after 2 epochs and 200 rows"
+    assert summary([again]) == ": 1 epoch was published again, and there was nothing new"
 
 
 def test_a_streaming_dataframe_of_the_users_own(run_app: RunApp) -> None:

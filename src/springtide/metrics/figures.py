@@ -13,7 +13,7 @@ ROWS, EPOCHS, SECONDS, BYTES, SHARE, TIMES = "rows", "epochs", "s", "bytes", "0 
 
 READING = (
     "tasks, as they read the partitions that sources give, each partition once; for generators, and for an epoch "
-    "that is only published again, from the offsets"
+    "that is only published again, from the offsets, which tell nothing for files"
 )
 TASKS = "tasks, told in their commit records"
 DRIVER = "the driver's clock"
