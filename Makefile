@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready kafka postgres demo lint test test-all chaos clean
+.PHONY: help setup ready kafka postgres prometheus demo lint test test-all chaos clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,9 +31,12 @@ lint: setup ## Check style, types and import directions
 postgres: ## Find a PostgreSQL server for the tests, or install one by apt
 	@bash scripts/postgres.sh
 
+prometheus: ## Find Prometheus for the tests, or unpack its package into .prometheus
+	@bash scripts/prometheus.sh
+
 # What tests need, side by side.
 ready: setup
-	@$(MAKE) --no-print-directory -j3 --output-sync=target lint kafka postgres
+	@$(MAKE) --no-print-directory -j4 --output-sync=target lint kafka postgres prometheus
 
 test: ready ## Lint, then run all tests but the slow ones
 	$(PYTEST) -m "not slow"
@@ -46,5 +49,5 @@ chaos: kafka postgres ## Run the tests that kill, stall and corrupt
 
 clean: ## Remove .venv, caches and what Spark left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf .kafka derby.log metastore_db spark-warehouse
+	rm -rf .kafka .prometheus derby.log metastore_db spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,9 +21,11 @@ if ! found=$(find_server); then
     if [ "$(id -u)" -ne 0 ]; then
         sudo=(sudo -n)
     fi
+    # One apt at a time: the script for Prometheus may run beside this one.
+    apt=(flock "$(dirname "${BASH_SOURCE[0]}")" "${sudo[@]}" apt-get -o DPkg::Lock::Timeout=300)
     if ! command -v apt-get >/dev/null ||
-        ! { "${sudo[@]}" apt-get install -y -qq postgresql >/dev/null ||
-            { "${sudo[@]}" apt-get update -qq && "${sudo[@]}" apt-get install -y -qq postgresql >/dev/null; }; }; then
+        ! { "${apt[@]}" install -y -qq postgresql >/dev/null ||
+            { "${apt[@]}" update -qq && "${apt[@]}" install -y -qq postgresql >/dev/null; }; }; then
         echo "postgres: could not install it. Install PostgreSQL 13 or newer (Debian, Ubuntu: apt install postgresql)" \
             "or put its initdb and postgres on PATH, and try again." >&2
         exit 1

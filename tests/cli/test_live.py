@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from springtide.cli.figures import middle, rate, rates, seconds, size
+from springtide.cli.figures import middle, seconds, size
 from springtide.cli.live import SHOWN, LineView, NoView, TableView, open_view
+from springtide.cli.run import summary
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
 
 
 def report(epoch: int, **fields: Any) -> EpochReport:
-    """An epoch of 1000 rows that ends half a second after the one before it."""
+    """An epoch of 1000 rows that ends half a second after the one before it; it took half of that."""
     known: dict[str, Any] = {
         "app": "clicks", "epoch": epoch, "ended_at": 100 + epoch / 2, "plan": 1, "replayed": False, "rows_in": 1000,
         "rows_out": 5, "lag_rows": 40, "latency_s": 1.5, "dead_letters": 0, "phases": Phases(compute_s=0.25),
+        "elapsed_s": 0.5,
         "operators": (OperatorReport("counts", state_rows=1234),),
     }  # fmt: skip
     return EpochReport(**(known | fields))
@@ -26,12 +28,14 @@ def test_one_plain_line_an_epoch_when_nobody_watches() -> None:
     with open_view(["clicks"], Console(file=out, width=40)) as view:
         assert isinstance(view, LineView)
         view.doing("starting Spark")
-        view.epoch(report(0))
-        view.epoch(report(1, latency_s=None, lag_rows=None, replayed=True))
+        view.epoch(report(0, elapsed_s=0.25))
+        view.epoch(report(1, latency_s=None, lag_rows=None, replayed=True, published_again=True))
+        view.epoch(report(2, replayed=True))
     assert out.getvalue().splitlines() == [
         "starting Spark",
         "epoch 0  rows 1,000  rows/s 4,000  took 0.25 s  latency 1.50 s  lag 40  state rows 1,234",
         "epoch 1 (published again)  rows 1,000  rows/s 2,000  took 0.25 s  latency -  lag -  state rows 1,234",
+        "epoch 2 (repeated)  rows 1,000  rows/s 2,000  took 0.25 s  latency 1.50 s  lag 40  state rows 1,234",
     ]
 
 
@@ -62,11 +66,36 @@ def test_a_table_of_the_last_epochs_in_a_terminal() -> None:
     assert "starting Spark" not in last, "the last picture says nothing of what goes on"
 
 
-def test_the_rate_of_an_epoch_is_measured_from_the_end_of_the_one_before_it() -> None:
-    reports = [report(0), report(1), report(5, ended_at=500.0, phases=Phases(compute_s=0.1))]
-    assert rates(reports) == [4000.0, 2000.0, 10_000.0]
-    assert rate(reports[:2]) == 2000.0
-    assert rate(reports[:1]) is None
+def test_epochs_that_were_true_before_are_not_added_up() -> None:
+    out = io.StringIO()
+    with TableView("clicks", Console(file=out, width=120, force_terminal=True, color_system=None)) as view:
+        view.epoch(report(0))
+        view.epoch(report(1, replayed=True))
+    assert "1 epochs  1,000 rows" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("reports", "told"),
+    [
+        ([report(0), report(1)], " after 2 epochs and 2,000 rows"),
+        ([report(0)], " after 1 epoch and 1,000 rows"),
+        (
+            [report(0, replayed=True, published_again=True), report(1), report(2)],
+            " after 2 epochs and 2,000 rows; 1 epoch was published again",
+        ),
+        (
+            [report(0, replayed=True, published_again=True)],
+            ": 1 epoch was published again, and there was nothing new",
+        ),
+        (
+            [report(0, replayed=True, published_again=True), report(1, replayed=True), report(2, replayed=True)],
+            ": 1 epoch was published again and 2 epochs were repeated, and there was nothing new",
+        ),
+        ([], " after 0 epochs and 0 rows"),
+    ],
+)
+def test_what_a_run_came_to(reports: list[EpochReport], told: str) -> None:
+    assert summary(reports) == told
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.071, "0.07 s"), (99.9, "99.90 s"), (1234.5, "1,234 s")])

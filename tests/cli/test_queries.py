@@ -1,6 +1,7 @@
 """What queries got, read from a checkpoint."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,10 @@ def test_epochs_are_added_up(checkpoint: LocalStore, tmp_path: Path) -> None:
     log = ReportLog(checkpoint)
     first = QueryReport("low", 100, 40, 58, 2, 40 / 98, 1, 0.3)
     log.append(report(0, first, QueryReport("high", 100, 98, 0, 2, 1.0, 7)))
-    log.append(report(1, QueryReport("low", 100, 90, 10, 0, 0.9, 1, 0.3), QueryReport("high", 100, 100, 0, 0, 1.0, 7)))
+    second = report(1, QueryReport("low", 100, 90, 10, 0, 0.9, 1, 0.3), QueryReport("high", 100, 100, 0, 0, 1.0, 7))
+    log.append(second)
+    log.append(replace(second, replayed=True))
+    log.append(replace(second, replayed=True, published_again=True, queries=()))
     ShedLog(checkpoint).add(5.0, {"low": 0.9, "high": 1.0}, {}, ("low keeps 90 % of its rows",))
     high, low, decision = (json.loads(line) for line in sorted(run(str(tmp_path), "--json").splitlines(), key=_rank))
     assert (low["offered"], low["processed"], low["shed"], low["dead_letters"]) == (200, 130, 68, 2)

@@ -77,8 +77,19 @@ def test_progress_of_an_open_loop_source() -> None:
 def test_progress_of_a_source_that_can_not_tell() -> None:
     app = App("app")
     app.source("rows", sources.files("in")).sink("out", sinks.noop())
-    seen = Progress(app.graph(), ManualClock()).measure(manifest(0, 1), None)
-    assert (seen.rows_in, seen.lag_rows, seen.latency_s) == (None, None, None)
+    progress = Progress(app.graph(), ManualClock())
+    counted = progress.measure(manifest(0, 1), None, {"rows": 12})
+    assert (counted.rows_in, counted.lag_rows, counted.latency_s) == (12, None, None)
+    published_again = progress.measure(manifest(0, 1), None)
+    assert (published_again.rows_in, published_again.sources[0].rows_in) == (0, None)
+
+
+def test_what_was_read_counts_and_not_the_offsets() -> None:
+    """A topic has offsets without a record: transactions end with one, and compaction leaves gaps."""
+    app = App("app")
+    app.source("rows", sources.generator(100.0, limit=1000)).sink("out", sinks.noop())
+    seen = Progress(app.graph(), ManualClock(4.0)).measure(manifest(1, 200), manifest(0, 50), {"rows": 140})
+    assert (seen.rows_in, seen.lag_rows) == (140, 100)
 
 
 def report(epoch: int, rows: int = 0) -> EpochReport:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import functions as F
 from spark_hash import hash_long, signed
@@ -23,6 +24,7 @@ from springtide.engine.session import EPOCH_SETTINGS
 from springtide.engine.spark_internals import (
     Executors,
     Placement,
+    RowCounter,
     arrow_schema,
     executor_place,
     file_system_fault,
@@ -33,6 +35,7 @@ from springtide.engine.spark_internals import (
     worker_python,
 )
 from springtide.engine.sparklog import offsets
+from springtide.engine.taken import by_source
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
@@ -236,3 +239,36 @@ def test_file_systems_that_spark_has_and_lacks(spark: "SparkSession") -> None:
     assert file_system_fault(spark, "tide") == 'No FileSystem for scheme "tide"'
     jars = Path(_find_spark_home(), "jars")
     assert (jars / f"hadoop-client-api-{hadoop_version(spark)}.jar").is_file()
+def test_rows_of_a_micro_batch_are_counted_once_however_often_they_are_read(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Also if the task that read them failed, and left them in the cache for the next one."""
+
+    def fails(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = sum(batch.num_rows for batch in batches)
+        raise LookupError(f"after {rows} rows")
+
+    found: dict[str, Any] = {}
+
+    def epoch(batch: "DataFrame", number: int) -> None:
+        rows, told = RowCounter.of(spark).count(batch, 1)
+        found["before"] = by_source(told.lines(), 1)
+        rows.limit(1).collect()
+        few = rows.filter("value % 100 = 0")
+        found["few"] = [few.count(), len(few.collect())]
+        found["twice"] = by_source(told.lines(), 1)
+        kept, told_of_kept = RowCounter.of(spark).count(batch, 1)
+        kept.persist()
+        with pytest.raises(PySparkException):
+            kept.mapInArrow(fails, "value BIGINT").collect()
+        found["kept"] = [kept.filter("value < 0").count(), by_source(told_of_kept.lines(), 1)]
+        kept.unpersist()
+
+    rate = spark.readStream.format("rate-micro-batch").options(rowsPerBatch="1000", numPartitions="1").load()
+    stream = rate.writeStream.foreachBatch(epoch).option("checkpointLocation", str(tmp_path))
+    query = stream.trigger(processingTime="1 hour").start()
+    try:
+        wait_until("the epoch", lambda: "kept" in found or not query.isActive, within_s=120)
+    finally:
+        query.stop()
+    assert found == {"before": (0,), "few": [10, 10], "twice": (1000,), "kept": [0, (1000,)]}

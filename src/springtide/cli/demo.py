@@ -23,6 +23,7 @@ from springtide.cli.story import Story
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.sinks import EpochOutput
 from springtide.engine.session import SessionConfig, make_session
+from springtide.metrics.figures import rate
 from springtide.metrics.report import EpochReport
 from springtide.scratch import scratch
 
@@ -212,7 +213,7 @@ def summarise(terminal: Console, run: Run) -> None:
     table.add_column(style="dim")
     table.add_row("start-up", figures.seconds(run.start_s), "Spark and its workers")
     table.add_row("lines", number(sum(r.rows_in for r in reports)), f"in {number(len(reports))} epochs")
-    table.add_row("lines a second", number(figures.rate(reports)), "from the end of the first epoch on")
+    table.add_row("lines a second", number(rate(reports[1:])), "from the end of the first epoch on")
     table.add_row("epoch time", figures.seconds(epoch_s), "median")
     table.add_row("latency", figures.seconds(latency_s), "median, from due to published")
     terminal.print(table)

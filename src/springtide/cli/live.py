@@ -13,8 +13,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from springtide.cli.figures import accuracy, number, rate, rates, seconds, state_rows
+from springtide.cli.figures import again, number, seconds, shown
+from springtide.metrics.figures import figure, rate
 from springtide.metrics.report import EpochReport
+from springtide.metrics.totals import Totals
 
 SHOWN = 6
 """Epochs in the table; the rate above it is over these, too."""
@@ -97,8 +99,6 @@ class LineView(NoView):
     ) -> None:
         self.terminal, self.named = terminal, named
         self._start = Start(self._print, clock)
-        self.last: dict[str, list[EpochReport]] = {}
-        """By app: one more than is shown: rates are measured from the end of the epoch before."""
 
     def begins(self, part: str) -> None:
         self._start.begins(part)
@@ -108,17 +108,17 @@ class LineView(NoView):
 
     def epoch(self, report: EpochReport) -> None:
         self._start.begins(None)
-        last = self.last[report.app] = [*self.last.get(report.app, [])[-SHOWN:], report]
+        done_before = again(report)
         self._print(
             f"{f'{report.app}: ' if self.named else ''}epoch {report.epoch}"
-            f"{' (published again)' if report.replayed else ''}"
-            f"  rows {number(report.rows_in)}"
-            f"  rows/s {number(rates(last)[-1])}"
-            f"  took {seconds(report.phases.total_s)}"
-            f"  latency {seconds(report.latency_s)}"
-            f"  lag {number(report.lag_rows)}"
-            f"  state rows {number(state_rows(report))}"
-            f"{f'  accuracy {accuracy(report)}' if report.queries else ''}"
+            f"{f' ({done_before})' if done_before else ''}"
+            f"  rows {shown('rows_in', report)}"
+            f"  rows/s {shown('rows_per_s', report)}"
+            f"  took {seconds(figure('epoch_s', report))}"
+            f"  latency {seconds(figure('latency_s', report))}"
+            f"  lag {shown('lag_rows', report)}"
+            f"  state rows {shown('state_rows', report)}"
+            f"{'  accuracy ' + shown('accuracy', report) if report.queries else ''}"
         )
 
     def _print(self, line: str) -> None:
@@ -137,8 +137,7 @@ class TableView:
     ) -> None:
         self.app, self.beside, self.clock = app, beside, clock
         self.last: list[EpochReport] = []
-        """One more than is shown: rates are measured from the end of the epoch before."""
-        self.epochs = self.rows = 0
+        self.totals = Totals()
         self._began = clock()
         self._what: str | None = "starting"
         self._start = Start(lambda line: self._live.console.print(line, style="dim", highlight=False), clock)
@@ -167,9 +166,8 @@ class TableView:
         self._start.begins(None)
         if self.beside is not None:
             self._extra = self.beside()
-        if not report.replayed:
-            self.epochs, self.rows = self.epochs + 1, self.rows + report.rows_in
-        self.last = [*self.last[-SHOWN:], report]
+        self.totals = self.totals.after(report)
+        self.last = [*self.last, report][-SHOWN:]
 
     def _picture(self) -> RenderableType:
         return Group(self._headline(), self._body()) if self.last else self._headline()
@@ -177,10 +175,9 @@ class TableView:
     def _headline(self) -> RenderableType:
         text = Text.assemble((self.app, "bold cyan"), f"  {self.clock() - self._began:.0f} s")
         if self.last:
-            text.append(f"  {number(self.epochs)} epochs  {number(self.rows)} rows")
-            recent = rate(self.last)
-            if recent is not None:
-                text.append(f"  {number(recent)} rows/s lately")
+            counts = (number(self.totals.count(name)) for name in ("epochs_total", "rows_total"))
+            text.append("  {} epochs  {} rows".format(*counts))
+            text.append(f"  {number(rate(self.last))} rows/s lately")
         if self._what is None:
             return text
         text.append(f"  {self._what}", style="dim")
@@ -196,15 +193,15 @@ class TableView:
         more = ("accuracy",) if sheds else ()
         for name in ("epoch", "rows", "rows/s", "took", "latency", "lag", "state rows", *more):
             table.add_column(name, justify="right", no_wrap=True)
-        for report, per_s in list(zip(self.last, rates(self.last), strict=True))[-SHOWN:]:
+        for report in self.last:
             table.add_row(
                 f"{report.epoch}{'*' if report.replayed else ''}",
-                number(report.rows_in),
-                number(per_s),
-                seconds(report.phases.total_s),
-                seconds(report.latency_s),
-                number(report.lag_rows),
-                number(state_rows(report)),
-                *([accuracy(report)] if sheds else []),
+                shown("rows_in", report),
+                shown("rows_per_s", report),
+                seconds(figure("epoch_s", report)),
+                seconds(figure("latency_s", report)),
+                shown("lag_rows", report),
+                shown("state_rows", report),
+                *([shown("accuracy", report)] if sheds else []),
             )
         return table

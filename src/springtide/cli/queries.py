@@ -45,9 +45,9 @@ def queries(
 
 
 def summed(reports: list[EpochReport]) -> list[QueryReport]:
-    """By query: its epochs taken together."""
+    """By query: its epochs taken together, each once; one that was only published again has no account."""
     found: dict[str, list[QueryReport]] = {}
-    for report in reports:
+    for report in {report.epoch: report for report in reports if report.queries}.values():
         for query in report.queries:
             found.setdefault(query.query, []).append(query)
     return [_sum(some) for some in found.values()]

@@ -1,5 +1,7 @@
 """`springtide run`: run an app from a file or a module."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +11,7 @@ from rich.console import Console
 from springtide import sinks
 from springtide.app import App, default_checkpoint
 from springtide.cli.broker import local_broker
-from springtide.cli.figures import number
+from springtide.cli.figures import again, number
 from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
@@ -23,6 +25,8 @@ from springtide.engine.running import Running
 from springtide.engine.until import Until
 from springtide.errors import BadValue
 from springtide.ids import valid_name
+from springtide.metrics.report import EpochReport
+from springtide.metrics.totals import Totals
 from springtide.policies.registry import policy
 
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
@@ -153,13 +157,28 @@ def run(
         view.doing("running; Ctrl-C stops")
         reports, stopped = wait_or_stop_all(started, lambda: view.doing("finishing the epoch in flight"))
     for name, place, some in zip(names, places, reports, strict=True) if not quiet else ():
-        new = [r for r in some if not r.replayed]
-        rows = sum(r.rows_in for r in new)
         terminal.print(
-            f"{f'{name}: ' if len(names) > 1 else ''}{'stopped' if stopped else 'done'} after {number(len(new))} "
-            f"epochs and {number(rows)} rows; the checkpoint is {_shown(place)}",
+            f"{f'{name}: ' if len(names) > 1 else ''}{'stopped' if stopped else 'done'}{summary(some)}; "
+            f"the checkpoint is {_shown(place)}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def summary(reports: Sequence[EpochReport]) -> str:
+    """What a run came to: its epochs and rows, and the epochs of earlier runs that it did again."""
+    totals = Totals.of(reports)
+    new = totals.count("epochs_total")
+    done_again = [
+        f"{_epochs(count)} {'was' if count == 1 else 'were'} {what}"
+        for what, count in Counter(filter(None, map(again, reports))).items()
+    ]
+    if done_again and not new:
+        return f": {' and '.join(done_again)}, and there was nothing new"
+    return "; ".join([f" after {_epochs(new)} and {number(totals.count('rows_total'))} rows", *done_again])
+
+
+def _epochs(count: float) -> str:
+    return f"{number(count)} epoch{'' if count == 1 else 's'}"
 
 
 def _loaded(text: str) -> App:

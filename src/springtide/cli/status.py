@@ -1,26 +1,20 @@
 """`springtide status`: what an app has done, read from its checkpoint alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from springtide.cli.figures import (
-    decimal,
-    late_rows,
-    moment,
-    number,
-    rates,
-    size,
-    state_bytes,
-    state_rows,
-)
+from springtide.cli.figures import decimal, moment, number, shown, size
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, find_checkpoint
+from springtide.cli.reach import AppName, Checkpoint, find_checkpoint, print_json
 from springtide.cli.tables import FittingTable, plain_table
 from springtide.engine.reports import last_reports
+from springtide.metrics.catalogue import PHASES
+from springtide.metrics.figures import figures
 from springtide.metrics.report import EpochReport
 
 
@@ -33,58 +27,52 @@ def status(
 ) -> None:
     """Show the last epochs of an app, running or not, and what its operators did in the last one."""
     store = find_checkpoint(app, checkpoint)
-    # One more than is shown: the rate of the first is measured from the end of the one before it.
-    reports = last_reports(store, last + 1)
+    reports = last_reports(store, last)
     if as_json:
-        for report in reports[-last:]:
-            typer.echo(report.to_json())
+        for report in reports:
+            print_json({**asdict(report), "figures": figures(report)})
         return
     terminal = Console()
     if not reports:
         terminal.print(f"no epoch yet in {store.url}", markup=False, highlight=False)
         return
-    terminal.print(epochs_table(reports, last, f"{reports[-1].app}, {store.url}"))
+    terminal.print(epochs_table(reports, f"{reports[-1].app}, {store.url}"))
     terminal.print(operators_table(reports[-1]))
     if any(operator.hot_keys for operator in reports[-1].operators):
         terminal.print(hot_keys_table(reports[-1]))
 
 
-@dataclass(frozen=True)
-class Column:
-    """A figure of an epoch; `value` gets the report and its rows a second."""
-
-    name: str
-    value: Callable[[EpochReport, float], str]
+Column = tuple[str, Callable[[EpochReport], str]]
+"""A heading, and what is shown of an epoch under it."""
 
 
-EPOCH = Column("epoch", lambda r, _: f"{r.epoch}{'*' if r.replayed else ''}")
-FLOW = (
-    Column("ended", lambda r, _: moment(r.ended_at)),
-    Column("rows in", lambda r, _: number(r.rows_in)),
-    Column("rows/s", lambda _, per_s: number(per_s)),
-    Column("total s", lambda r, _: decimal(r.phases.total_s)),
-    Column("latency s", lambda r, _: decimal(r.latency_s)),
-    Column("lag", lambda r, _: number(r.lag_rows)),
-    Column("late", lambda r, _: number(late_rows(r))),
-    Column("dead letters", lambda r, _: number(r.dead_letters)),
+def _figure(heading: str, name: str) -> Column:
+    return heading, partial(shown, name)
+
+
+EPOCH: Column = ("epoch", lambda report: f"{report.epoch}{'*' if report.replayed else ''}")
+FLOW: tuple[Column, ...] = (
+    ("ended", lambda report: moment(report.ended_at)),
+    _figure("rows in", "rows_in"),
+    _figure("rows/s", "rows_per_s"),
+    _figure("total s", "epoch_s"),
+    _figure("latency s", "latency_s"),
+    _figure("lag", "lag_rows"),
+    _figure("late", "late_rows"),
+    _figure("dead letters", "dead_letters"),
 )
 PHASES_AND_STATE = (
-    Column("plan s", lambda r, _: decimal(r.phases.plan_s)),
-    Column("compute s", lambda r, _: decimal(r.phases.compute_s)),
-    Column("commit s", lambda r, _: decimal(r.phases.commit_s)),
-    Column("publish s", lambda r, _: decimal(r.phases.publish_s)),
-    Column("collect s", lambda r, _: decimal(r.phases.collect_s)),
-    Column("state rows", lambda r, _: number(state_rows(r))),
-    Column("state size", lambda r, _: size(state_bytes(r))),
+    *(_figure(f"{phase} s", f"{phase}_s") for phase in PHASES),
+    _figure("state rows", "state_rows"),
+    _figure("state size", "state_bytes"),
 )
 
 
-def epochs_table(reports: list[EpochReport], last: int, title: str) -> FittingTable:
-    """The last epochs; one with an asterisk was published again after a restart."""
-    rows = list(zip(reports, rates(reports), strict=True))[-last:]
+def epochs_table(reports: list[EpochReport], title: str) -> FittingTable:
+    """One epoch a line; one with an asterisk was true before: it was published again after a restart, or repeated."""
     columns = (EPOCH, *FLOW, *PHASES_AND_STATE)
-    cells = [[column.value(report, per_s) for column in columns] for report, per_s in rows]
-    return plain_table(title, [column.name for column in columns], cells, left=("ended",))
+    cells = [[of(report) for _, of in columns] for report in reports]
+    return plain_table(title, [heading for heading, _ in columns], cells, left=("ended",))
 
 
 def operators_table(report: EpochReport) -> FittingTable:

@@ -32,7 +32,7 @@ class Controls(Protocol):
     app: str
 
     def status(self) -> dict[str, Any]:
-        """How the app does: epoch, plan version, rows a second."""
+        """How the app does: epoch, plan version, and the figures of the last epoch by their names."""
 
     def workers(self) -> list[dict[str, Any]]:
         """Each worker's id, host, zone, slots, state, slices, replicas and resident_bytes.

@@ -13,10 +13,12 @@ from springtide.control.loop import Loop
 from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.running import Running
 from springtide.ids import WorkerId
+from springtide.metrics.catalogue import Now
+from springtide.metrics.figures import figures
 from springtide.plan.plan import OperatorPlan, Plan
 
 METRICS_S = 15.0
-"""The window of exported metrics."""
+"""The window of those exported metrics that are measured over one."""
 
 
 class RunningControls:
@@ -40,15 +42,7 @@ class RunningControls:
             "adapts": None if self._told is None else self._told.policy,
         }
         if last is not None:
-            found |= {
-                "epoch": last.epoch,
-                "rows_in": last.rows_in,
-                "rows_out": last.rows_out,
-                "lag_rows": last.lag_rows,
-                "latency_s": last.latency_s,
-                "epoch_s": last.phases.total_s,
-                "retries": last.retries,
-            }
+            found |= {"epoch": last.epoch, **figures(last)}
         return found
 
     def workers(self) -> list[dict[str, Any]]:
@@ -118,7 +112,10 @@ class RunningControls:
         self._loop = self._told = None
 
     def metrics(self) -> bytes:
-        return exposition(self.app, self._adapted.snapshot(METRICS_S))
+        running = self._running
+        last = running.reports[-1] if running.reports else None
+        now = Now(len(running.workforce.plan.workers), last, self._adapted.snapshot(METRICS_S))
+        return exposition(self.app, running.totals, now)
 
     def _memory(self) -> dict[str, int]:
         """By worker: the largest of its instances in the last epoch."""

@@ -21,3 +21,7 @@ class Computed:
     queries: tuple[QueryReport, ...] = ()
     retries: int = 0
     replayed: bool = False
+    published_again: bool = False
+    """It was computed before, by another driver, and is only published now."""
+    taken: Mapping[str, int] | None = None
+    """By source: the rows that were read; None if they were not counted."""

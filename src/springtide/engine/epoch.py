@@ -1,6 +1,7 @@
 """One epoch: read the plan, update every keyed step, commit the manifest, publish, collect garbage."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -65,6 +66,8 @@ class EpochRunner:
         self.refused = False
         """An epoch came after the stop: Spark then ends the query with that error, which is none."""
         self._stopped = self._prepared = False
+        self._ended_s: float | None = None
+        """When the last epoch of this run ended, on a clock that never jumps."""
         head = history.head
         self._leftovers = None if head is None else Leftovers(head.epoch, head.blocks())
         """What earlier drivers may have left on workers; gone with the first epoch."""
@@ -116,15 +119,17 @@ class EpochRunner:
                 prepare_epoch_session(batch.sparkSession)
                 self._prepared = True
             rates = self.history.shedding(epoch) or self.shedding
-            frames = EpochFrames(self.bound, self.inputs, batch, self.staff, epoch, rates)
+            rows, taken = self.inputs.counted(batch)
+            frames = EpochFrames(self.bound, self.inputs, rows, self.staff, epoch, rates)
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
-                done = Computed(head, self._before(head), replayed=True)
+                done = Computed(head, self._before(head), replayed=True, published_again=True)
                 frames.outputs.update(head.outputs)
             else:
                 with noted(f"Epoch {epoch} is not committed: the next start runs it again"):
                     done = self._commit(frames, epoch, self._parent_of(epoch), watch)
+                done = replace(done, taken=None if taken is None else taken.rows())
             with (
                 watch.part("publish"),
                 noted(f"Epoch {epoch} is committed, and not published everywhere: the next start publishes it again"),
@@ -226,24 +231,27 @@ class EpochRunner:
 
     def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:
         manifest, reports = done.manifest, done.reports
-        seen = self.progress.measure(manifest, done.parent)
-        entry = [r for r in reports if self.bound.graph.reads_sources(r.step) or not self.bound.graph[r.step].parents]
+        seen = self.progress.measure(manifest, done.parent, done.taken)
+        phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
+        before, self._ended_s = self._ended_s, time.monotonic()
         return EpochReport(
             self.app,
             manifest.epoch,
             seen.now,
             manifest.plan,
             done.replayed,
-            seen.rows_in if seen.rows_in is not None else max((r.rows_in for r in entry), default=0),
+            seen.rows_in,
             sum(r.rows_out for r in reports if self._feeds_a_sink(r.step)),
             seen.lag_rows,
             seen.latency_s,
             frames.dead_letters() + sum(r.malformed_rows for r in reports),
-            Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"]),
+            phases,
             reports,
             done.retries,
             seen.sources,
             done.queries,
+            phases.total_s if before is None else max(phases.total_s, self._ended_s - before),
+            done.published_again,
         )
 
     def _feeds_a_sink(self, step: str) -> bool:

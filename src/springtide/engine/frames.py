@@ -63,9 +63,8 @@ class EpochFrames:
         self._uses = Counter(self._forms())
         self._tallied: dict[str, Tally] = {}
         self._producers: dict[str, Producer] = {}
-        counted = bound.graph.may_shed
-        root = self._keep(batch) if counted or inputs.several else batch
-        self._sources = inputs.split(root)
+        self._inputs, self._batch = inputs, batch
+        self._sources = self._read()
 
     def __enter__(self) -> "EpochFrames":
         return self
@@ -77,13 +76,24 @@ class EpochFrames:
             frame.unpersist()
 
     def restart(self) -> None:
-        """Forget what was computed of the epoch: it is run anew."""
+        """Forget what was computed of the epoch: it is run anew.
+
+        Rows that were kept are read anew, too: what a job that failed has told of them is lost.
+        """
         with self._lock:
+            while self._kept:
+                self._kept.pop().unpersist()
+            self._sources = self._read()
             self.outputs.clear()
             self._frames.clear()
             self._observed.clear()
             self._tallied.clear()
             self._producers.clear()
+
+    def _read(self) -> dict[str, DataFrame]:
+        """By source: its rows, kept if they are counted or told apart."""
+        keep = self.bound.graph.may_shed or self._inputs.several
+        return self._inputs.split(self._keep(self._batch) if keep else self._batch)
 
     def moved(self) -> None:
         """The workers were swapped: blocks are read by others than those who wrote them."""

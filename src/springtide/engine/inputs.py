@@ -10,6 +10,8 @@ from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
 from springtide.engine.generator_source import generator_stream
 from springtide.engine.kafka.source import kafka_stream
+from springtide.engine.spark_internals import RowCounter
+from springtide.engine.taken import Taken
 from springtide.errors import BadType
 
 TAG = "__source"
@@ -57,22 +59,33 @@ class Inputs:
 
     stream: DataFrame
     names: tuple[str, ...]
+    counter: RowCounter | None = None
+    """Counts an epoch's rows; None if the offsets of all sources tell how many there are."""
 
     @classmethod
     def open(cls, spark: SparkSession, graph: Graph) -> "Inputs":
         sources = graph.of(Source)
         frames = [open_source(spark, source) for source in sources]
+        # A generator's offset is a number of rows; those of others tell less, or nothing.
+        counter = None if all(isinstance(source.spec, Generator) for source in sources) else RowCounter.of(spark)
         if len(frames) == 1:
-            return cls(frames[0], (sources[0].name,))
+            return cls(frames[0], (sources[0].name,), counter)
         tagged = [_tagged(frame, i, frames) for i, frame in enumerate(frames)]
         stream = tagged[0]
         for frame in tagged[1:]:
             stream = stream.unionByName(frame)
-        return cls(stream, tuple(source.name for source in sources))
+        return cls(stream, tuple(source.name for source in sources), counter)
 
     @property
     def several(self) -> bool:
         return len(self.names) > 1
+
+    def counted(self, batch: DataFrame) -> tuple[DataFrame, Taken | None]:
+        """An epoch's rows, and what is told of them once they have been read; None if nobody has to count."""
+        if self.counter is None:
+            return batch, None
+        rows, told = self.counter.count(batch, len(self.names))
+        return rows, Taken(self.names, told.lines)
 
     def split(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows in an epoch."""

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -26,8 +26,9 @@ class Seen:
     sources: tuple[SourceReport, ...]
 
     @property
-    def rows_in(self) -> int | None:
-        return _all([source.rows_in for source in self.sources])
+    def rows_in(self) -> int:
+        """Rows that the sources gave; those that can't tell have given none, as nothing of them was read."""
+        return sum(source.rows_in or 0 for source in self.sources)
 
     @property
     def lag_rows(self) -> int | None:
@@ -57,17 +58,24 @@ class Progress:
         self.sources = graph.of(Source)
         self._gauges = [_gauge(source, index, store) for index, source in enumerate(self.sources)]
 
-    def measure(self, manifest: Manifest, parent: Manifest | None) -> Seen:
-        """Rows taken by an epoch, rows due but not taken, and the age of its newest row, for each source."""
+    def measure(
+        self, manifest: Manifest, parent: Manifest | None, taken: Mapping[str, int] | None = None
+    ) -> Seen:
+        """Rows taken by an epoch, rows due but not taken, and the age of its newest row, for each source.
+
+        `taken` are the rows that were read, by source; without it, offsets tell how many there were.
+        """
         now = self.clock()
         known = len(manifest.offsets) == len(self.sources)
         found = []
         for index, (source, gauge) in enumerate(zip(self.sources, self._gauges, strict=True)):
             if known and gauge is not None:
                 before = parent.offsets[index] if parent is not None else None
-                found.append(gauge.measure(manifest.offsets[index], before, now))
+                report = gauge.measure(manifest.offsets[index], before, now)
             else:
-                found.append(SourceReport(source.name))
+                report = SourceReport(source.name)
+            # A topic has offsets without a record, and what was read is what counts.
+            found.append(report if taken is None else replace(report, rows_in=taken[source.name]))
         return Seen(now, tuple(found))
 
     def close(self) -> None:

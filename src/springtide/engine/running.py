@@ -47,6 +47,7 @@ from springtide.errors import SpringtideError
 from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
+from springtide.metrics.totals import Totals
 from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
@@ -83,6 +84,8 @@ class Running:
         self.config = config
         self.listeners = listeners
         self.reports: list[EpochReport] = []
+        self.totals = Totals()
+        """What the epochs of this run come to."""
         self._done = threading.Event()
         spark = spark or SparkSession.getActiveSession()
         self._claim: Claim | None = None
@@ -221,6 +224,7 @@ class Running:
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)
         self.reports.append(report)
+        self.totals = self.totals.after(report)
         for listener in self.listeners:
             listener(report)
         if self.config.until.reached(self.reports):

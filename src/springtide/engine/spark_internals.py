@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, ClassVar, cast
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -123,6 +125,19 @@ def _compiled(spark: SparkSession, source: str) -> Any:
     return compiler
 
 
+def _everywhere(spark: SparkSession, name: str) -> Any:
+    """The constructor of a Java class beside this file, which driver and executors have from now on."""
+    compiler = _compiled(spark, f"{name}.java")
+    # Executors that come later fetch the jar from the driver, so it has to stay.
+    jar = make_scratch("java") / f"{name}-{uuid.uuid4().hex}.jar"
+    classes = compiler.getBytecodes()
+    with zipfile.ZipFile(jar, "w") as archive:
+        for each in classes:
+            archive.writestr(f"{each.replace('.', '/')}.class", bytes(classes[each]))
+    spark.sparkContext._jsc.addJar(str(jar))
+    return compiler.getClassLoader().loadClass(f"springtide.{name}").getConstructors()[0]
+
+
 class Placement:
     """Puts each partition of a DataFrame on a chosen executor, and tells its task where it runs.
 
@@ -132,18 +147,7 @@ class Placement:
     def __init__(self, spark: SparkSession, property_name: str) -> None:
         self._gateway: Any = spark.sparkContext._gateway
         self._property = property_name
-        self._constructor = self._compile(spark)
-
-    def _compile(self, spark: SparkSession) -> Any:
-        compiler = _compiled(spark, "PlacedRDD.java")
-        # Executors that come later fetch the jar from the driver, so it has to stay.
-        jar = make_scratch("placement") / f"placement-{uuid.uuid4().hex}.jar"
-        classes = compiler.getBytecodes()
-        with zipfile.ZipFile(jar, "w") as archive:
-            for name in classes:
-                archive.writestr(f"{name.replace('.', '/')}.class", bytes(classes[name]))
-        spark.sparkContext._jsc.addJar(str(jar))
-        return compiler.getClassLoader().loadClass("springtide.PlacedRDD").getConstructors()[0]
+        self._constructor = _everywhere(spark, "PlacedRDD")
 
     def place(self, frame: DataFrame, places: Sequence[str]) -> DataFrame:
         """The same rows; partition i runs on `places[i]`, all over again if there are fewer; see `executor_place`."""
@@ -159,6 +163,55 @@ class Placement:
         session = frame.sparkSession
         placed = session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False)
         return DataFrame(placed, session)
+
+
+class Told:
+    """What tasks have told of the rows they read; complete for a job as soon as it has ended."""
+
+    def __init__(self, accumulator: Any) -> None:
+        self._accumulator = accumulator
+
+    def lines(self) -> list[str]:
+        """One line a task that read a partition: its number, then the rows of each source in it."""
+        text: str = self._accumulator.value().toString()  # One call, however many tasks there were.
+        return [line for line in text.strip("[]").split(", ") if line]
+
+
+class RowCounter:
+    """Counts the rows of a micro-batch where tasks read them: without a job, and without waiting for an event.
+
+    Spark sends what a task has told along with the task's result. A task that is run again tells the same again.
+    """
+
+    _of: ClassVar["WeakKeyDictionary[SparkContext, RowCounter]"] = WeakKeyDictionary()
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._gateway: Any = spark.sparkContext._gateway
+        self._scala = spark.sparkContext._jsc.sc()
+        self._constructor = _everywhere(spark, "CountedRDD")
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> "RowCounter":
+        """The one of a Spark application: it is compiled once."""
+        context = spark.sparkContext
+        if context not in cls._of:
+            cls._of[context] = cls(spark)
+        return cls._of[context]
+
+    def count(self, batch: DataFrame, sources: int) -> tuple[DataFrame, Told]:
+        """The same rows, and what tasks tell of them; of several sources, a row's first column is the number."""
+        jvm = self._gateway.jvm
+        told = jvm.org.apache.spark.util.CollectionAccumulator()
+        # Also what failed tasks tell: they may have left their partition in the cache, where nobody counts it again.
+        told.register(self._scala, jvm.scala.Option.empty(), True)
+        arguments = self._gateway.new_array(jvm.java.lang.Object, 3)
+        arguments[0] = batch._jdf.queryExecution().logical().rdd()  # A micro-batch is an RDD with a schema.
+        arguments[1] = told
+        arguments[2] = sources
+        session = batch.sparkSession
+        rdd = self._constructor.newInstance(arguments)
+        counted = session._jsparkSession.internalCreateDataFrame(rdd, batch._jdf.schema(), False)
+        return DataFrame(counted, session), Told(told)
 
 
 def executor_place(host: str, executor: str) -> str:

@@ -164,8 +164,12 @@ class EpochReport:
     replayed: bool
     """It was true before: published again by a later driver, or repeated after going back."""
     rows_in: int
-    """Rows taken from the sources, where they can tell, else rows into the first operators."""
+    """Rows that the sources gave, malformed ones too, whatever becomes of them in the graph.
+
+    0 if the epoch is only published again and its sources' offsets do not tell.
+    """
     rows_out: int
+    """Rows that steps gave to sinks; a step with several sinks counts once."""
     lag_rows: int | None
     """Rows due and not yet taken from the sources; None if the sources can't tell."""
     latency_s: float | None
@@ -178,6 +182,13 @@ class EpochReport:
     sources: tuple[SourceReport, ...] = ()
     queries: tuple[QueryReport, ...] = ()
     """None if no query of the app can do with less than everything."""
+    elapsed_s: float | None = None
+    """From the end of the epoch before it in the same run, or from its own start if it is the first, to its end.
+
+    None in reports that were written before this was measured.
+    """
+    published_again: bool = False
+    """An earlier driver computed it; this one published it again."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -189,4 +200,5 @@ class EpochReport:
         fields["operators"] = tuple(OperatorReport.from_json(operator) for operator in fields["operators"])
         fields["sources"] = tuple(SourceReport(**source) for source in fields.get("sources", ()))
         fields["queries"] = tuple(QueryReport(**query) for query in fields.get("queries", ()))
+        fields.pop("figures", None)  # `status --json` adds what can be worked out from the rest.
         return cls(**fields)
