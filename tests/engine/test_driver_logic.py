@@ -113,8 +113,8 @@ def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) ->
     for epoch in range(3):
         store.put(f"spark/commits/{epoch}", b"v1")
     store.put("spark/offsets/2", b'v1\n{}\n{"row": 5}\n-')
-    assert offsets(store, Epoch(2)) == ('{"row": 5}', "-")
-    assert offsets(store, Epoch(9)) == ()
+    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
+    assert offsets(store, Epoch(9), 2) == ()
     align(store, Epoch(2))
     assert store.list("spark/commits") == ["0", "1", "2"]
     align(store, Epoch(1))

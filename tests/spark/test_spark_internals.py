@@ -125,7 +125,7 @@ def test_the_offset_log_has_a_line_for_each_source(run_app: RunApp, tmp_path: Pa
         source = sources.generator(10, limit=limit, start_s=1_700_000_000.0, max_rows_per_epoch=10)
         app.source(name, source).sink(f"{name}-out", sinks.noop())
     reports = run_app(app, checkpoint=str(tmp_path))
-    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch)) for report in reports]
+    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch), 2) for report in reports]
     start_us = 1_700_000_000_000_000
     expected = [(10, 10), (20, 20), (20, 30)]
     assert [[json.loads(line) for line in lines] for lines in logged] == [

@@ -139,6 +139,19 @@ class Migrator:
             migration.go_on()
         self._finish(migration)
 
+    @property
+    def ripe(self) -> bool:
+        """Whether `advance` could do something now."""
+        migration = self.current
+        if migration is None or not migration.begun:
+            return False
+        step = migration.step
+        if isinstance(step, Supply) and migration.entered and self.roster.head is not None:
+            return self._there(step) or time.time() > migration.deadline
+        if isinstance(step, Hold):
+            return time.time() - migration.phases[MOVING] >= step.seconds
+        return True
+
     def _request(self, strategy: str, what: str, options: Options) -> Migration:
         check(strategy, options)
         if self.current is not None and self.current.under_way:
@@ -191,7 +204,7 @@ class Migrator:
         return tuple(m for step, share in shares for m in moves(step, share.owners, ring.owners()))
 
     def _supplied(self, migration: Migration, step: Supply) -> bool:
-        """Have the targets all they need? The first time, they begin to stand by."""
+        """Whether the targets have all they need. The first time, they begin to stand by."""
         roster = self.roster
         if not migration.entered:
             replicas = roster.standing_by()
@@ -202,10 +215,7 @@ class Migrator:
             roster.change(roster.owners(), replicas, keep_stalled=True)
             migration.entered = True
             migration.deadline = time.time() + self.ready_s
-        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
-        for move in step.moves:
-            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
-        if all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items()):
+        if self._there(step):
             migration.bytes = self.copied_since(migration.began_at)
             return True
         if time.time() > migration.deadline:
@@ -213,6 +223,13 @@ class Migrator:
         else:
             roster.hurry()
         return False
+
+    def _there(self, step: Supply) -> bool:
+        """Whether the targets have all they need."""
+        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
+        for move in step.moves:
+            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
+        return all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items())
 
     def _able(self, operator: str, target: WorkerId) -> frozenset[SliceId]:
         """The slices that a target could own from the next epoch on; of stalled ones, it needs a copy alone."""

@@ -33,10 +33,11 @@ from springtide.engine.inputs import Inputs
 from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
+from springtide.engine.pulse import Pulse
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import make_session, retaining
 from springtide.engine.sharing import Lease
-from springtide.engine.spark_internals import admit
+from springtide.engine.spark_internals import Nudges, admit
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
@@ -103,7 +104,12 @@ class Running:
         if local is None:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
-        history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
+        # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
+        nudges = Nudges(spark) if config.workforce is not None else None
+        history = History(
+            PatientStore(store), config.durable_every, Depositing(spark, self._staff),
+            sources=len(inputs.names), nudged=nudges is not None,
+        )  # fmt: skip
         progress = Progress(graph, store=store)
         self.at_end.append(progress.close)
         runner = EpochRunner(
@@ -111,14 +117,18 @@ class Running:
         )  # fmt: skip
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:
-            writer = inputs.stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
+            stream = inputs.stream if nudges is None else nudges.beside(inputs.stream)
+            writer = stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
             writer = writer.option("checkpointLocation", f"{store.url}/{SPARK_LOG}").trigger(**trigger)
             with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
                 return writer.start()
 
-        if config.until.available:
-            return Conductor(runner, start, {"availableNow": True})
-        return Conductor(runner, start, {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"})
+        paced = {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"}
+        conductor = Conductor(runner, start, {"availableNow": True} if config.until.available else paced)
+        pulse = Pulse(runner, nudges.nudge if nudges is not None else lambda: None)
+        self.at_end.insert(0, pulse.stop)
+        pulse.start()
+        return conductor
 
     def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
         config, spark = self.config, self._spark

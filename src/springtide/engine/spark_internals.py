@@ -7,6 +7,7 @@ import atexit
 import json
 import shutil
 import tempfile
+import time
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -84,6 +85,32 @@ class Placement:
         session = frame.sparkSession
         placed = session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False)
         return DataFrame(placed, session)
+
+
+class Nudges:
+    """A source without rows, whose offset moves when it is told to: Spark then runs an epoch, though no row came."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._thread = jvm.java.lang.Thread
+        self._loader = _compiled(spark, "Nudge.java").getClassLoader()
+        self._last = self._loader.loadClass("springtide.Nudge").getField("LAST").get(None)
+
+    def beside(self, stream: DataFrame) -> DataFrame:
+        """The same stream with this source as its last."""
+        thread = self._thread.currentThread()
+        before = thread.getContextClassLoader()
+        thread.setContextClassLoader(self._loader)  # Spark looks there for the class of a source.
+        try:
+            reader = self._spark.readStream.format("springtide.Nudge").option("rows", stream.schema.json())
+            return stream.union(reader.load())
+        finally:
+            thread.setContextClassLoader(before)
+
+    def nudge(self) -> None:
+        """Let there be an epoch soon, with whatever the other sources have."""
+        self._last.set(str(time.time_ns()))
 
 
 def executor_place(host: str, executor: str) -> str:

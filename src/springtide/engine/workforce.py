@@ -170,6 +170,19 @@ class Workforce:
                 self._durable = True
             return roster.plan
 
+    def waiting(self) -> str | None:
+        roster, migration = self.roster, self.migrator.current
+        with roster.lock:
+            if migration is not None and self.stopping.due(Point.EPOCHS):
+                return f"migration {migration.id} waits for the app to stop"
+            if not self.migrator.swapping and (lost := roster.lost()):
+                return f"worker {', '.join(sorted(lost))} is lost"
+            if migration is not None and self.migrator.ripe:
+                return f"migration {migration.id} can take a step"
+            if not self.migrator.busy and roster.unsettled():
+                return "workers can begin to stand by, cease to, or go"
+            return None
+
     def due(self, here: Point) -> bool:
         return self.stopping.due(here)
 

@@ -178,6 +178,8 @@ class EpochReport:
     sources: tuple[SourceReport, ...] = ()
     queries: tuple[QueryReport, ...] = ()
     """None if no query of the app can do with less than everything."""
+    without_input: bool = False
+    """No source had anything new: it happened because something else was due, such as a migration's next step."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
