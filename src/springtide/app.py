@@ -60,6 +60,7 @@ class App(Dataflow):
         workers: int | None = None,
         replicas: int = 1,
         zones: Sequence[str] = (),
+        force: bool = False,
         settings: Mapping[str, str] | None = None,
         log_level: str = "OFF",
         on_epoch: Callable[[EpochReport], None] | None = None,
@@ -76,14 +77,15 @@ class App(Dataflow):
 
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
-        executors run on this machine.
+        executors run on this machine. More workers than it or the cluster has room for are refused, unless with
+        `force`.
         """
         session = SessionConfig(settings=settings or {}, log_level=log_level, workers=workers or 0)
         if master is not None or workers is not None:
             session = replace(session, master=master or box(workers or 1))
         workforce = None
         if workers is not None:
-            workforce = WorkforceConfig(workers, replicas, tuple(zones))
+            workforce = WorkforceConfig(workers, replicas, tuple(zones), force=force)
         config = RunConfig(
             checkpoint or default_checkpoint(self.name),
             instances,
@@ -93,6 +95,7 @@ class App(Dataflow):
             Interval.of(durable_every),
             workforce,
             session,
+            None if self._adapt is None or self._adapt.force else self._adapt.maximum,
         )
         running = self._running = Running(self, config, spark, [] if on_epoch is None else [on_epoch])
         self._take_part(running)
@@ -107,12 +110,14 @@ class App(Dataflow):
         *,
         slices_an_epoch: int | None = None,
         hottest_first: bool = False,
+        force: bool = False,
     ) -> Migration:
         """Grow or shrink the app that `start` has started to so many workers; returns at once.
 
-        `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`.
+        `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`. More workers than
+        there is room for are refused, unless with `force`.
         """
-        return self._at_work().scale(workers, strategy, Options(slices_an_epoch, hottest_first))
+        return self._at_work().scale(workers, strategy, Options(slices_an_epoch, hottest_first, force=force))
 
     def move(
         self,

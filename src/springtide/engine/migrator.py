@@ -10,6 +10,7 @@ from springtide.engine.cluster import NotEnoughWorkers
 from springtide.engine.roster import Roster
 from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, SliceId, WorkerId
+from springtide.logs import room_logger
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import CANCELLED, DONE, FAILED, INIT, MOVING, PREPARE, SWAP, Migration
 from springtide.migration.step import Flip, Hold, Options, Stall, Supply
@@ -17,6 +18,8 @@ from springtide.migration.strategies import LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Heat, Move, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
+
+log = room_logger(__name__)
 
 
 class Migrator:
@@ -38,6 +41,8 @@ class Migrator:
         """The one under way, or else the last."""
         self._count = 0
         self._wanted_before = roster.wanted
+        self._there_before = frozenset[WorkerId]()
+        """Who was there when the last growth was asked for."""
         self._stalled_at = Epoch(0)
         """The last epoch that stalled slices have seen."""
 
@@ -57,10 +62,13 @@ class Migrator:
             now = len(roster.staying())
             if not 1 <= workers <= roster.plan.slices:
                 raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
+            if workers > now:
+                roster.cluster.check(workers, force=options.force)
             if strategy in STOPPING and not roster.cluster.alone:
                 raise Refused(f"{strategy!r} replaces all workers, and other apps work on them: use {sorted(LIVE)}")
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
             self._wanted_before, roster.wanted = roster.wanted, workers
+            self._there_before = roster.cluster.alive()
             if strategy in STOPPING:
                 migration.stops, migration.workers = STOPPING[strategy], workers
                 self.stopping.ask(migration)
@@ -166,22 +174,21 @@ class Migrator:
         try:
             before = len(roster.staying())
             roster.cluster.ask(workers)
-            there = roster.cluster.wait_for(workers, self.start_s)
+            there = roster.cluster.wait_for(workers, self.start_s, lambda: migration.under_way)
             known = {w.id for w in roster.plan.workers}
             new = [w for w in there if w.id not in known][: workers - before]
-            warm = roster.cluster.warm_up([w.id for w in new])
-            with roster.lock:
-                if migration.under_way and not migration.cancelling:
-                    self._begin_joining(migration, roster.still_new(new, warm), options)
-                else:
-                    surplus = new[max(0, roster.wanted - len(roster.staying())) :]
-                    roster.cluster.dismiss((w.id for w in surplus), roster.wanted)
-        except Exception as error:
+            warm = roster.cluster.warm_up([w.id for w in new], lambda: migration.under_way)
             with roster.lock:
                 if migration.under_way:
-                    roster.wanted = len(roster.staying())
+                    self._begin_joining(migration, roster.still_new(new, warm), options)
+                else:  # It may have been called off just before it asked.
+                    roster.cluster.give_back(roster.wanted, self._there_before)
+        except Exception as error:
+            log.info("migration %s: its workers could not be taken on: %s", migration.id, _reason(error))
+            with roster.lock:
+                if migration.under_way:
                     migration.end(FAILED, _reason(error))
-                    roster.cluster.ask(roster.wanted)
+                    self._give_back()
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
@@ -279,8 +286,7 @@ class Migrator:
         if migration.joining or migration.leaving:
             roster.wanted = len(roster.staying()) - len(migration.joining)
         elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
-            roster.wanted = self._wanted_before
-            roster.cluster.ask(roster.wanted)
+            self._give_back()
         if migration.flipped:
             back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
             migration.cancelling, migration.at, migration.entered = True, 0, False
@@ -289,6 +295,13 @@ class Migrator:
         roster.leaving |= migration.joining
         roster.change(roster.owners(), roster.standing_by())
         migration.end(state, why)
+
+
+    def _give_back(self) -> None:
+        """The workers that a growth has asked for are not wanted any more, whether they have come or not."""
+        roster = self.roster
+        roster.wanted = self._wanted_before
+        roster.cluster.give_back(roster.wanted, self._there_before)
 
 
 def _reason(error: Exception) -> str:

@@ -24,7 +24,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Source
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
-from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable
+from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable, check_room
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
@@ -78,6 +78,8 @@ class Running:
         self.store = store = open_store(_absolute(config.checkpoint))
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
         made = spark is None
+        if made:
+            check_room(config)
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
         self._lease = Lease(self._spark, made=made)
         try:

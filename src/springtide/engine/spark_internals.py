@@ -10,7 +10,7 @@ import tempfile
 import time
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,11 +185,45 @@ class Executors:
                 worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
             )
 
-    def stop_machines(self) -> None:
-        """Stop the machines that `add_machines` started."""
-        for rpc in self._rpc:
-            rpc.shutdown()
-        self._rpc.clear()
+    def stop_machines(self, most: int | None = None, keep: Set[str] = frozenset()) -> int:
+        """Stop machines that `add_machines` started, all or at most so many, the last first; tells how many.
+
+        Their executors end with them, so those that run any of `keep` stay.
+        """
+        stopped = 0
+        for rpc in reversed(self._rpc.copy()):
+            if stopped != most and not (keep and keep & self._on(rpc)):
+                self._rpc.remove(rpc)
+                rpc.shutdown()
+                stopped += 1
+        return stopped
+
+    def _on(self, rpc: Any) -> frozenset[str]:
+        """The executors of a machine that we have started, registered or not."""
+        state = self._ask(rpc, rpc.address(), "Worker", "RequestWorkerState", "WorkerStateResponse")
+        return frozenset(str(executor.execId()) for executor in self._java(state.executors()))
+
+    def size(self) -> tuple[int, int]:
+        """The cores and MiB that an executor asks for."""
+        return self._scala.conf().getInt("spark.executor.cores", 1), self._scala.executorMemory()
+
+    def machines(self) -> list[tuple[int, int]]:
+        """The cores and MiB of each machine of a standalone cluster; none if there is another cluster manager."""
+        url = (self._context.master or "").partition(",")[0]
+        if not url.startswith("spark://"):
+            return []
+        address = self._jvm.org.apache.spark.rpc.RpcAddress.fromSparkURL(url)
+        rpc = self._scala.schedulerBackend().rpcEnv()
+        state = self._ask(rpc, address, "Master", "RequestMasterState", "MasterStateResponse")
+        return [(worker.cores(), worker.memory()) for worker in state.workers()]
+
+    def _ask(self, rpc: Any, address: Any, endpoint: str, question: str, answer: str) -> Any:
+        """What a daemon of Spark answers to one of its own messages."""
+        deploy = self._jvm.org.apache.spark.deploy
+        message = getattr(getattr(deploy, f"DeployMessages${question}$"), "MODULE$")
+        kind = self._jvm.java.lang.Class.forName(f"org.apache.spark.deploy.DeployMessages${answer}")
+        tag = self._jvm.scala.reflect.ClassTag.apply(kind)
+        return rpc.setupEndpointRef(address, endpoint).askSync(message, tag)
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))

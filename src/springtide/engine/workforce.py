@@ -55,6 +55,8 @@ class WorkforceConfig:
     """How long workers may take to come."""
     ready_s: float = 60.0
     """How long a migration's targets may take to be ready; then it is given up."""
+    force: bool = False
+    """Start also with more workers than there is room for."""
 
 
 class Workforce:
@@ -105,6 +107,7 @@ class Workforce:
         self, layouts: Mapping[str, Layout], slices: int, config: WorkforceConfig, version: PlanVersion
     ) -> Roster:
         """The first workers that come, warm, with an even share each."""
+        self.cluster.check(config.workers, force=config.force)
         self.cluster.ask(config.workers)
         workers = self.cluster.wait_for(config.workers, config.start_s)[: config.workers]
         self.cluster.warm_up([w.id for w in workers])
