@@ -133,8 +133,14 @@ class Office:
         roster.standbys.committed(manifest, parent, roster.plan, before, {STEP: Kept(Moment(), kept)})
         roster.head, roster.served = manifest, roster.plan
         if checkpoint:
-            roster.standbys.copying(manifest)
-            roster.standbys.copied(manifest, roster.plan, [])
+            self.copied()
+
+    def copied(self) -> None:
+        """A peer checkpoint of the last epoch, as one happens beside the epochs."""
+        head = self.roster.head
+        assert head is not None
+        self.roster.standbys.copying(head)
+        self.roster.standbys.copied(head, self.roster.plan, [])
 
     def epochs(self, condition: Callable[[], bool], most: int = 40) -> None:
         """Epochs until a condition holds."""
