@@ -97,7 +97,8 @@ def test_what_was_asked_for_is_given_back_at_once_and_late_comers_go(shared: Sha
     app.ask(50)
     executors.there |= {"7", "9"}
     app.give_back(2, before)
-    assert sum(count for what, count in calls(shared) if what == "stop") == 48, "executors that have not registered go with their machines"
+    stopped = sum(count for what, count in calls(shared) if what == "stop")
+    assert stopped == 48, "executors that have not registered go with their machines"
     assert calls(shared)[-1] == ("dismiss", ["9", "7"])
     executors.there = workers("0", "1")
     executors.there |= {"12"}

@@ -17,14 +17,15 @@ from waiting import wait_until
 from springtide import App, sinks, sources
 from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
-from springtide.engine.spark_internals import Executors, Placement, arrow_schema, executor_place, spark_schema
-from springtide.engine.sparklog import offsets
+from springtide.engine.spark_internals import Executors, Nudges, Placement, arrow_schema, executor_place, spark_schema
+from springtide.engine.sparklog import done, entries, feed, fit, offsets
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.spark
 RunApp = Callable[..., list[EpochReport]]
@@ -166,7 +167,46 @@ def test_a_placed_task_keeps_its_rows_and_knows_its_executor(spark: "SparkSessio
 def test_executors_are_told_by_id_and_host(spark: "SparkSession") -> None:
     """Embedded Spark has none; tests of clusters look at real ones."""
     executors = Executors(spark)
-    assert (executors.ids(), executors.all()) == (frozenset(), {})
+    assert (executors.ids(), executors.all(), executors.machines()) == (frozenset(), {}, [])
+    assert executors.size()[0] >= 1
+
+
+def test_a_nudge_makes_an_epoch_without_rows(spark: "SparkSession", tmp_path: Path) -> None:
+    """It is logged and repeated like any other, and the log can begin and end without one."""
+    (tmp_path / "in").mkdir()
+    rows = spark.readStream.schema("id INT").json(str(tmp_path / "in"))
+    nudges, store = Nudges(spark), LocalStore(tmp_path / "checkpoint")
+    stream = nudges.beside(rows)
+    assert stream.schema == rows.schema
+    seen: list[tuple[int, int]] = []
+
+    def add(number: int) -> None:
+        (tmp_path / "in" / str(number)).write_text(f'{{"id": {number}}}')
+
+    def start(frame: "DataFrame", **trigger: Any) -> "StreamingQuery":
+        writer = frame.writeStream.foreachBatch(lambda batch, epoch: seen.append((epoch, batch.count())))
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint/spark")).trigger(**trigger).start()
+
+    add(1)
+    start(rows, availableNow=True).awaitTermination()
+    fit(store, 1, nudged=True)
+    query = start(stream, processingTime="0 seconds")
+    nudges.nudge()
+    wait_until("an epoch without rows", lambda: done(store, Epoch(1)), 30)
+    add(2)
+    wait_until("an epoch with rows", lambda: done(store, Epoch(2)), 30)
+    query.stop()
+    assert seen == [(0, 1), (1, 0), (2, 1)]
+    feed(store, Epoch(2), entries(store, 1)[Epoch(2)])
+    feed(store, Epoch(1), entries(store, 0)[Epoch(1)])
+    start(stream, once=True).awaitTermination()
+    assert seen[3:] == [(1, 0)], "repeated as it was"
+    nudges.nudge()
+    start(stream, availableNow=True).awaitTermination()
+    assert seen[4:] == [(2, 1)], "what ends with its input does not wait for nudges"
+    fit(store, 1, nudged=False)
+    start(rows, availableNow=True).awaitTermination()
+    assert len(seen) == 5
 
 
 def test_the_read_limit_of_a_running_query_can_be_changed(spark: "SparkSession", tmp_path: Path) -> None:
