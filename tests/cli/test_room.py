@@ -1,6 +1,5 @@
 """More workers than this machine carries are refused before anything starts."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ rows.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.noop())
 def test_run_says_how_many_there_is_room_for(tmp_path: Path, much: tuple[str, ...]) -> None:
     (tmp_path / "app.py").write_text(APP)
     command = [sys.executable, "-c", "from springtide.cli.main import main; main()", "run", "app.py", *much]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert said.startswith("9999 workers asked for; this machine (")

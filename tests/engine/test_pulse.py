@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 from office_kit import LIVE, SLICES, STEP, A, B, C, D, Office, until
 
+from springtide.engine import due
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.pulse import AGAIN_S, Pulse, Rhythm
-from springtide.engine.workforce import Workforce
 from springtide.ids import SliceId
 from springtide.migration.step import Options
 from springtide.migration.strategies import STOPPING
@@ -16,9 +16,7 @@ from springtide.testing import ManualClock
 
 
 def waiting(office: Office) -> str | None:
-    """What a workforce of this office says."""
-    force = SimpleNamespace(roster=office.roster, migrator=office.migrator, stopping=office.stopping)
-    return Workforce.waiting(cast(Workforce, force))
+    return due.waiting(office.roster, office.migrator)
 
 
 def at_rest(there: list[Any], spare: list[Any] | None = None) -> Office:

@@ -44,7 +44,7 @@ class Executors:
         first = 2 + len(self.machines)
         self.machines += [frozenset({str(first + number)}) for number in range(count)]
 
-    def stop_machines(self, most: int | None = None, keep: Set[str] = frozenset()) -> int:
+    def stop_machines(self, most: int, keep: Set[str]) -> int:
         found = [m for m in reversed(self.machines) if not m & keep][:most]
         self.machines = [m for m in self.machines if m not in found]
         self.calls.append(("stop", len(found)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from springtide import faults
 from springtide.engine.cluster import NotEnoughWorkers
+from springtide.engine.growing import Growth
 from springtide.engine.roster import Roster
 from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, SliceId, WorkerId
@@ -36,13 +37,11 @@ class Migrator:
         ready_s: float,
     ) -> None:
         self.roster, self.stopping, self.copied_since, self.heat = roster, stopping, copied_since, heat
-        self.start_s, self.ready_s = start_s, ready_s
+        self.ready_s = ready_s
         self.current: Migration | None = None
         """The one under way, or else the last."""
         self._count = 0
-        self._wanted_before = roster.wanted
-        self._there_before = frozenset[WorkerId]()
-        """Who was there when the last growth was asked for."""
+        self._growth = Growth(roster, start_s)
         self._stalled_at = Epoch(0)
         """The last epoch that stalled slices have seen."""
 
@@ -59,16 +58,17 @@ class Migrator:
         """Grow or shrink to so many workers."""
         roster = self.roster
         with roster.lock:
+            now, most = len(roster.staying()), roster.plan.slices
+        if not 1 <= workers <= most:
+            raise Refused(f"expected 1 to {most} workers (one slice each), got {workers}")
+        if workers > now:  # Without the lock, which epochs wait for: a cluster manager may be slow to answer.
+            roster.cluster.check(workers, force=options.force)
+        with roster.lock:
             now = len(roster.staying())
-            if not 1 <= workers <= roster.plan.slices:
-                raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
-            if workers > now:
-                roster.cluster.check(workers, force=options.force)
             if strategy in STOPPING and not roster.cluster.alone:
                 raise Refused(f"{strategy!r} replaces all workers, and other apps work on them: use {sorted(LIVE)}")
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
-            self._wanted_before, roster.wanted = roster.wanted, workers
-            self._there_before = roster.cluster.alive()
+            self._growth.want(workers)
             if strategy in STOPPING:
                 migration.stops, migration.workers = STOPPING[strategy], workers
                 self.stopping.ask(migration)
@@ -170,25 +170,21 @@ class Migrator:
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:
         """Runs beside the epochs: workers come, get warm, and only then does anything move."""
-        roster = self.roster
+        growth, failure = self._growth, ""
         try:
-            before = len(roster.staying())
-            roster.cluster.ask(workers)
-            there = roster.cluster.wait_for(workers, self.start_s, lambda: migration.under_way)
-            known = {w.id for w in roster.plan.workers}
-            new = [w for w in there if w.id not in known][: workers - before]
-            warm = roster.cluster.warm_up([w.id for w in new], lambda: migration.under_way)
-            with roster.lock:
+            new = growth.bring(workers, lambda: migration.under_way)
+            with self.roster.lock:
                 if migration.under_way:
-                    self._begin_joining(migration, roster.still_new(new, warm), options)
-                else:  # It may have been called off just before it asked.
-                    roster.cluster.give_back(roster.wanted, self._there_before)
+                    self._begin_joining(migration, new, options)
+                    return
         except Exception as error:
-            log.info("migration %s: its workers could not be taken on: %s", migration.id, _reason(error))
-            with roster.lock:
-                if migration.under_way:
-                    migration.end(FAILED, _reason(error))
-                    self._give_back()
+            failure = _reason(error)
+            log.info("migration %s: its workers could not be taken on: %s", migration.id, failure)
+        with self.roster.lock:
+            if migration.under_way:
+                growth.undo()
+                migration.end(FAILED, failure)
+            growth.give_back()  # Also if it was called off, which may have been just before it asked.
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
@@ -280,13 +276,14 @@ class Migrator:
         roster = self.roster
         migration.message = why
         if migration.stops:
-            roster.wanted = self._wanted_before
+            self._growth.undo()
             migration.end(state, why)
             return
         if migration.joining or migration.leaving:
             roster.wanted = len(roster.staying()) - len(migration.joining)
         elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
-            self._give_back()
+            self._growth.undo()
+            self._growth.give_back()
         if migration.flipped:
             back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
             migration.cancelling, migration.at, migration.entered = True, 0, False
@@ -296,12 +293,6 @@ class Migrator:
         roster.change(roster.owners(), roster.standing_by())
         migration.end(state, why)
 
-
-    def _give_back(self) -> None:
-        """The workers that a growth has asked for are not wanted any more, whether they have come or not."""
-        roster = self.roster
-        roster.wanted = self._wanted_before
-        roster.cluster.give_back(roster.wanted, self._there_before)
 
 
 def _reason(error: Exception) -> str:

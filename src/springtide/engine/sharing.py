@@ -173,7 +173,7 @@ class SharedExecutors:
 
     def stop(self) -> None:
         """Stop the machines that were started here, and remove what executors in the box have left."""
-        self.spark.stop_machines()
+        self.spark.end()
         if self._left_behind is not None:
             shutil.rmtree(self._left_behind, ignore_errors=True)
 

@@ -11,6 +11,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
+
+from springtide.logs import room_logger
+
+log = room_logger(__name__)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -118,6 +123,10 @@ def executor_place(host: str, executor: str) -> str:
     return f"executor_{host}_{executor}"
 
 
+STOPPED_AT_ONCE = 16
+"""Machines in a box that are stopped side by side."""
+
+
 @dataclass(frozen=True)
 class Executor:
     """A registered executor."""
@@ -141,6 +150,8 @@ class Executors:
         self._arguments[0] = self._scala.schedulerBackend()
         self._rpc: list[Any] = []
         """The machines we have started; they live as long as these."""
+        self._pool = ThreadPoolExecutor(STOPPED_AT_ONCE, thread_name_prefix="springtide-machines")
+        self._stopping: list[Future[None]] = []
 
     _machines = 0
 
@@ -185,18 +196,21 @@ class Executors:
                 worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
             )
 
-    def stop_machines(self, most: int | None = None, keep: Set[str] = frozenset()) -> int:
-        """Stop machines that `add_machines` started, all or at most so many, the last first; tells how many.
+    def stop_machines(self, most: int, keep: Set[str]) -> int:
+        """Begin to stop at most so many machines that `add_machines` started, the last first; tells how many.
 
         Their executors end with them, so those that run any of `keep` stay.
         """
-        stopped = 0
-        for rpc in reversed(self._rpc.copy()):
-            if stopped != most and not (keep and keep & self._on(rpc)):
-                self._rpc.remove(rpc)
-                rpc.shutdown()
-                stopped += 1
-        return stopped
+        going = [rpc for rpc in reversed(self._rpc) if not keep & self._on(rpc)][:most]
+        self._rpc = [rpc for rpc in self._rpc if rpc not in going]
+        self._stopping += [self._pool.submit(_shut_down, rpc) for rpc in going]  # Each takes a while.
+        return len(going)
+
+    def end(self) -> None:
+        """Stop all machines that `add_machines` started, and see them end."""
+        going, self._rpc = self._rpc, []
+        wait([*self._stopping, *(self._pool.submit(_shut_down, rpc) for rpc in going)])
+        self._pool.shutdown()
 
     def _on(self, rpc: Any) -> frozenset[str]:
         """The executors of a machine that we have started, registered or not."""
@@ -227,6 +241,13 @@ class Executors:
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def _shut_down(rpc: Any) -> None:
+    try:
+        rpc.shutdown()
+    except Exception as error:
+        log.warning("a machine in the box could not be stopped: %s", error)
 
 
 def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:

@@ -13,6 +13,7 @@ from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
+from springtide.engine.due import waiting
 from springtide.engine.keeping import Keeping
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import WATCH_S, Recovery
@@ -174,17 +175,7 @@ class Workforce:
             return roster.plan
 
     def waiting(self) -> str | None:
-        roster, migration = self.roster, self.migrator.current
-        with roster.lock:
-            if migration is not None and self.stopping.due(Point.EPOCHS):
-                return f"migration {migration.id} waits for the app to stop"
-            if not self.migrator.swapping and (lost := roster.lost()):
-                return f"worker {', '.join(sorted(lost))} is lost"
-            if migration is not None and self.migrator.ripe:
-                return f"migration {migration.id} can take a step"
-            if not self.migrator.busy and roster.unsettled():
-                return "workers can begin to stand by, cease to, or go"
-            return None
+        return waiting(self.roster, self.migrator)
 
     def due(self, here: Point) -> bool:
         return self.stopping.due(here)
