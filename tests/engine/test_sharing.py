@@ -39,10 +39,13 @@ class Executors:
     def dismiss(self, workers: list[str]) -> None:
         self.calls.append(("dismiss", workers))
 
-    def add_machines(self, count: int, slots: int, memory_mb: int) -> None:
-        self.calls.append(("machines", (count, slots, memory_mb)))
-        first = 2 + len(self.machines)
-        self.machines += [frozenset({str(first + number)}) for number in range(count)]
+    def add_machine(self, slots: int, memory_mb: int) -> None:
+        self.calls.append(("machine", (slots, memory_mb)))
+        self.machines.append(frozenset({str(2 + len(self.machines))}))
+        self.added()
+
+    def added(self) -> None:
+        """A test may look on."""
 
     def stop_machines(self, most: int, keep: Set[str]) -> int:
         found = [m for m in reversed(self.machines) if not m & keep][:most]
@@ -75,7 +78,7 @@ def test_as_many_are_asked_for_as_one_app_wants(shared: SharedExecutors) -> None
     first.ask(2)
     second.ask(3)
     first.ask(1)
-    assert calls(shared) == [("ask", 2), ("machines", (1, 2, 1024)), ("ask", 3), ("ask", 3)]
+    assert calls(shared) == [("ask", 2), ("ask", 3), ("machine", (2, 1024)), ("ask", 3)]
 
 
 def test_nobody_goes_whom_another_app_employs(shared: SharedExecutors) -> None:
@@ -112,6 +115,23 @@ def test_what_was_asked_for_is_given_back_at_once_and_late_comers_go(shared: Sha
     executors.there = workers("0", "1", "14", "15")
     app.sweep()
     assert calls(shared)[-1][0] != "dismiss", "they may have come for the next growth"
+
+
+def test_a_growth_that_is_called_off_while_machines_start_starts_no_more(shared: SharedExecutors) -> None:
+    executors: Any = shared.spark
+    app = shared.join(lambda: workers("0", "1"))
+    app.ask(2)
+
+    def fewer() -> None:
+        """As from another thread, which then waits for its turn."""
+        if len(executors.machines) == 5:
+            app.wanted = 2
+
+    executors.added = fewer
+    app.ask(50)
+    assert len(executors.machines) == 5
+    app.give_back(2, frozenset())
+    assert executors.machines == []
 
 
 def test_machines_are_counted_anew_after_they_were_given_back(

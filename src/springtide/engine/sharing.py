@@ -35,6 +35,7 @@ class Demand:
         """Want so many; they come later, or never."""
         self.wanted = total
         self._executors.meet()
+        self._executors.add_machines()
 
     def check(self, total: int) -> None:
         """Refused if so many are more than there is room for."""
@@ -63,6 +64,7 @@ class Demand:
         self.wanted = wanted
         self._executors.meet()
         self._executors.spark.dismiss(sorted(workers))
+        self._executors.add_machines()
 
     def end(self) -> None:
         """The app has ended; nobody stays for it alone."""
@@ -106,10 +108,6 @@ class SharedExecutors:
         """Ask for as many as the app that wants most; of those to spare, let go whom nobody employs."""
         with self._turn:
             total = self._total
-            if self._box is not None and total > self._machines:
-                _, slots, memory_mb = self._box
-                self.spark.add_machines(total - self._machines, slots, memory_mb)
-                self._machines = total
             if total > self._asked:
                 self._before = None  # Who comes late is of use again.
             self._asked = total
@@ -118,6 +116,19 @@ class SharedExecutors:
             if going:
                 self.spark.dismiss(sorted(going))
             self._stop_machines(keep=self._there() - going)
+
+    def add_machines(self) -> None:
+        """In a box: let there be a machine for everybody who is wanted.
+
+        One after the other, as each takes a while on a machine that has its hands full: whoever wants fewer meanwhile
+        is heard.
+        """
+        while self._box is not None:
+            with self._turn:
+                if self._machines >= self._total:
+                    return
+                self.spark.add_machine(*self._box[1:])
+                self._machines += 1
 
     def _stop_machines(self, keep: frozenset[WorkerId]) -> None:
         """In a box: machines that were added and are not needed any more go, unless one runs somebody of `keep`."""

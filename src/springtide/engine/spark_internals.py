@@ -179,8 +179,8 @@ class Executors:
         # The context's own method changes the number that was asked for, and refuses if dynamic allocation is on.
         self._scala.schedulerBackend().killExecutors(self._jvm.PythonUtils.toSeq(list(ids)), False, False, True)
 
-    def add_machines(self, count: int, slots: int, memory_mb: int) -> None:
-        """Start more machines of a `local-cluster` master, in this process like its others."""
+    def add_machine(self, slots: int, memory_mb: int) -> None:
+        """Start one more machine of a `local-cluster` master, in this process like its others."""
         backend = self._scala.schedulerBackend()
         field = backend.getClass().getDeclaredField("masters")
         field.setAccessible(True)
@@ -188,16 +188,15 @@ class Executors:
         worker = getattr(getattr(self._jvm.org.apache.spark.deploy.worker, "Worker$"), "MODULE$")
         host = self._jvm.org.apache.spark.util.Utils.localHostName()
         nothing = self._jvm.scala.Option.empty()
-        for _ in range(count):
-            Executors._machines += 1
-            number = self._jvm.scala.Option.apply(1000 + Executors._machines)
-            conf = self._scala.conf().clone()
-            self._rpc.append(
-                worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
-            )
+        Executors._machines += 1
+        number = self._jvm.scala.Option.apply(1000 + Executors._machines)
+        conf = self._scala.conf().clone()
+        self._rpc.append(
+            worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
+        )
 
     def stop_machines(self, most: int, keep: Set[str]) -> int:
-        """Begin to stop at most so many machines that `add_machines` started, the last first; tells how many.
+        """Begin to stop at most so many machines that `add_machine` started, the last first; tells how many.
 
         Their executors end with them, so those that run any of `keep` stay.
         """
@@ -207,7 +206,7 @@ class Executors:
         return len(going)
 
     def end(self) -> None:
-        """Stop all machines that `add_machines` started, and see them end."""
+        """Stop all machines that `add_machine` started, and see them end."""
         going, self._rpc = self._rpc, []
         wait([*self._stopping, *(self._pool.submit(_shut_down, rpc) for rpc in going)])
         self._pool.shutdown()
