@@ -61,6 +61,7 @@ class App(Dataflow):
         workers: int | None = None,
         replicas: int = 1,
         zones: Sequence[str] = (),
+        force: bool = False,
         settings: Mapping[str, str] | None = None,
         log_level: str = "OFF",
         on_epoch: Callable[[EpochReport], None] | None = None,
@@ -78,7 +79,8 @@ class App(Dataflow):
 
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
-        executors run on this machine.
+        executors run on this machine. More workers than it or the cluster has room for are refused, unless with
+        `force`.
 
         `on_start` is called with each part of the start as it begins: `Spark`, `2 workers`, `first epoch`.
         `on_epoch` is called with the report of each epoch, from another thread.
@@ -88,7 +90,7 @@ class App(Dataflow):
             session = replace(session, master=master or box(workers or 1))
         workforce = None
         if workers is not None:
-            workforce = WorkforceConfig(workers, replicas, tuple(zones))
+            workforce = WorkforceConfig(workers, replicas, tuple(zones), force=force)
         config = RunConfig(
             checkpoint or default_checkpoint(self.name),
             instances,
@@ -98,6 +100,7 @@ class App(Dataflow):
             Interval.of(durable_every),
             workforce,
             session,
+            None if self._adapt is None or self._adapt.force else self._adapt.maximum,
         )
         announced = Announced(self.name, control_directory(config.checkpoint, default_checkpoint(self.name)))
 
@@ -125,12 +128,14 @@ class App(Dataflow):
         *,
         slices_an_epoch: int | None = None,
         hottest_first: bool = False,
+        force: bool = False,
     ) -> Migration:
         """Grow or shrink the app that `start` has started to so many workers; returns at once.
 
-        `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`.
+        `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`. More workers than
+        there is room for are refused, unless with `force`.
         """
-        return self._at_work().scale(workers, strategy, Options(slices_an_epoch, hottest_first))
+        return self._at_work().scale(workers, strategy, Options(slices_an_epoch, hottest_first, force=force))
 
     def move(
         self,

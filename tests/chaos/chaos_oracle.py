@@ -50,11 +50,14 @@ def _rows(sink: Path) -> list[tuple[Any, ...]]:
     return found
 
 
-def expected(epochs: int, keys: int = KEYS) -> Contents:
-    """The oracle: one pass over all rows with dictionaries, and no state, slices or Spark."""
+def expected(epochs: int, keys: int = KEYS, *, without_rows: int = 0) -> Contents:
+    """The oracle: one pass over all rows with dictionaries, and no state, slices or Spark.
+
+    After the epochs with rows there may be some without.
+    """
     rows = spec(epochs, keys).rows(0, epochs * EPOCH_ROWS, START_S).to_pylist()
     raw = Counter((row["id"] // EPOCH_ROWS, *row.values()) for row in rows)
-    return Contents(raw, _counts(rows), _finals(rows, epochs))
+    return Contents(raw, _counts(rows), _finals(rows, epochs + without_rows))
 
 
 def batch_counts(epochs: int) -> dict[int, tuple[int, int]]:

@@ -30,11 +30,12 @@ def main() -> int:
     parser.add_argument("--master")
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--durable-every", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=ENDLESS, help="rows for so many; then no more come")
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
     options = parser.parse_args()
     try:
-        running = build(options.root, ENDLESS, options.keys).start(
+        running = build(options.root, options.epochs, options.keys).start(
             checkpoint=str(options.root / "checkpoint"),
             local=str(options.root / "local"),
             master=options.master,

@@ -9,11 +9,17 @@ from springtide.blocks.block import checksum, epoch_of
 from springtide.blocks.store import LocalStore
 
 
-def check(root: Path, checkpoint: Path, keys: int) -> None:
-    """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing."""
+def check(root: Path, checkpoint: Path, keys: int, input_epochs: int | None = None) -> None:
+    """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing.
+
+    If there were rows for so many epochs only, those after them had none.
+    """
     last = head(checkpoint)
     assert last is not None
-    oracle, found = expected(last.epoch + 1, keys), published(root)
+    epochs = last.epoch + 1
+    with_rows = epochs if input_epochs is None else input_epochs
+    assert with_rows <= epochs
+    oracle, found = expected(with_rows, keys, without_rows=epochs - with_rows), published(root)
     assert not found.beyond(oracle)
     assert not oracle.beyond(found)
     for manifest in (m for m in manifests(checkpoint) if m.durable):

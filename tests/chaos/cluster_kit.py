@@ -46,9 +46,9 @@ class Cluster:
 
     def __init__(
         self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
-        settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None,
+        settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None, epochs: int | None = None,
     ) -> None:  # fmt: skip
-        self.root, self.keys = root, keys
+        self.root, self.keys, self.input_epochs = root, keys, epochs
         self.checkpoint, self.local, self.markers = root / "checkpoint", root / "local", root / "markers"
         self.log = root / "driver.log"
         self.markers.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class Cluster:
         command = [
             sys.executable, cluster_app.__file__, str(root), f"--workers={workers}", f"--replicas={replicas}",
             f"--keys={keys}", f"--durable-every={durable_every}", *(f"--conf={setting}" for setting in settings),
-            *([f"--master={master}"] if master else []),
+            *([f"--master={master}"] if master else []), *([f"--epochs={epochs}"] if epochs else []),
         ]  # fmt: skip
         with open(self.log, "ab") as log:
             self._popen = subprocess.Popen(command, env=environment, cwd=root, stdout=log, stderr=log)
@@ -266,7 +266,7 @@ class Cluster:
 
     def check(self) -> None:
         """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing."""
-        check(self.root, self.checkpoint, self.keys)
+        check(self.root, self.checkpoint, self.keys, self.input_epochs)
 
     def orphans(self) -> set[str]:
         """Durable blocks of committed epochs that no manifest names, of epochs whose manifests are all there."""

@@ -75,6 +75,20 @@ def test_a_driver_that_fails_while_it_repeats(site: Site, point: str) -> None:
 
 
 @pytest.mark.slow
+def test_drivers_that_die_after_one_repeated_epoch_each_get_to_the_end(site: Site) -> None:
+    site.crash(EPOCHS, "publish.before=oserror@6", durable_every=100)
+    for life in range(EPOCHS):
+        reached = base(site)
+        if reached >= 5:
+            break
+        dies = f"epoch.start=oserror@{reached + 2}"
+        site.crash(EPOCHS, dies, durable_every=100, local=f"life-{life}")
+        assert base(site) == reached + 1, "what a life has repeated is never repeated again"
+    site.run(EPOCHS, durable_every=100, local="last")
+    site.check(EPOCHS)
+
+
+@pytest.mark.slow
 def test_a_driver_that_stops_in_order_leaves_nothing_to_repeat(site: Site) -> None:
     site.run(EPOCHS, durable_every=EVERY, until="epochs=5")
     assert base(site) == 4

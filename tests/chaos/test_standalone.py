@@ -14,6 +14,7 @@ from standalone import OnStandalone, Standalone
 from waiting import wait_until
 
 import springtide
+from springtide.control.controls import Refused
 from springtide.migration.strategies import DEFAULT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -59,10 +60,20 @@ def test_it_grows_heals_and_shrinks(spark: Standalone, tmp_path: Path) -> None:
         cluster.settled(3)
         assert set(spark.executors()) == set(cluster.workers())
 
+        with pytest.raises(Refused, match=r"9 workers asked for; the cluster \(\d machines, .*\) carries at most \d: "):
+            cluster.client.scale(9, DEFAULT)
+
         cluster.client.scale(2, DEFAULT)
         assert succeeded(cluster.migrated()), cluster.story()
         cluster.settled(2)
         cluster.until("the third to be let go", lambda: set(spark.executors()) == set(cluster.workers()))
+
+        # A growth is called off: who comes late, though nobody waits any more, does not stay.
+        cluster.client.scale(3, DEFAULT)
+        cluster.until("an executor on its way", lambda: len(spark.executors()) == 3)
+        cluster.client.cancel()
+        cluster.until("it to go", lambda: set(spark.executors()) == set(cluster.workers()))
+        cluster.settled(2)
 
         # A whole machine is lost; the replacement comes on another.
         cluster.backed_up()

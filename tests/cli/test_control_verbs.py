@@ -118,6 +118,11 @@ def test_how_slices_move(clicks: FakeControls) -> None:
     ]
 
 
+def test_scaling_by_force(clicks: FakeControls) -> None:
+    assert springtide("scale", "clicks", "--workers", "3", "--force").exit_code == 0
+    assert clicks.effects == [("scale", 3, "progressive", Options(force=True))]
+
+
 def test_move(clicks: FakeControls) -> None:
     result = springtide("move", "clicks", "--operator", "counts", "--slices", "3-9,12", "--to", "2")
     assert result.exit_code == 0, result.output

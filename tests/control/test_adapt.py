@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from springtide.control.adapt import Adapt
+from springtide.engine.capacity import Capacity
 from springtide.migration.errors import Refused
 from springtide.policies.balancing.otd import Otd
 
@@ -48,6 +49,17 @@ def test_what_is_told_is_read_and_said_again() -> None:
 def test_what_can_not_be_meant_is_refused(told: dict[str, Any], expected: str) -> None:
     with pytest.raises(Refused, match=expected):
         Adapt.from_json(told)
+
+
+def test_no_more_workers_than_there_is_room_for() -> None:
+    room = Capacity(8, 2, None, "this machine (2 cores)")
+    assert Adapt().within(room).maximum == 8
+    assert Adapt(maximum=4).within(room).maximum == 4
+    assert Adapt(maximum=50).within(Capacity(None)).maximum == 50
+    assert Adapt(maximum=50, force=True).within(room).maximum == 50
+    for told in ({"maximum": 50}, {"minimum": 50}):
+        with pytest.raises(Refused, match=r"50 workers asked for; this machine \(2 cores\) carries at most 8"):
+            Adapt.from_json(told).within(room)
 
 
 def test_bounds_of_a_step_that_the_app_has_not() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from springtide.blocks.manifest import Manifest, OperatorState, States
+from springtide.engine.capacity import Capacity
 from springtide.engine.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import Recovery
@@ -31,6 +32,27 @@ class FakeCluster:
         self.there, self.spare = list(there), list(spare)
         self.asked: list[int] = []
         self.dismissed: set[WorkerId] = set()
+        self.room = 100
+        self.late: list[WorkerId] = []
+        """Who comes after all, once nobody wants them any more."""
+        self._before: frozenset[WorkerId] | None = None
+
+    def check(self, total: int, *, force: bool = False) -> None:
+        if not force:
+            Capacity(self.room, because="this office").check(total)
+
+    def give_back(self, wanted: int, before: frozenset[WorkerId]) -> None:
+        self.asked.append(wanted)
+        self._before = before
+        self.sweep()
+
+    def sweep(self) -> None:
+        if self._before is not None:
+            self.there += self.late
+            self.late = []
+            gone = [w for w in self.there if w not in self._before][: max(0, len(self.there) - self.asked[-1])]
+            self.dismissed |= set(gone)
+            self.there = [w for w in self.there if w not in gone]
 
     def alive(self) -> frozenset[WorkerId]:
         return frozenset(self.there)
@@ -43,12 +65,20 @@ class FakeCluster:
         while len(self.there) < total and self.spare:
             self.there.append(self.spare.pop(0))
 
-    def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
-        if len(self.there) < count:
+    def wait_for(
+        self, count: int, timeout_s: float, wanted: Callable[[], bool] = lambda: True
+    ) -> list[Worker]:
+        deadline = time.monotonic() + timeout_s if self.slow else 0.0
+        while wanted() and len(self.there) < count and time.monotonic() < deadline:
+            threading.Event().wait(0.005)
+        if wanted() and len(self.there) < count:
             raise NotEnoughWorkers(count, len(self.there), timeout_s)
         return self.workers()
 
-    def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
+    slow = False
+    """Workers may take until the timeout to come."""
+
+    def warm_up(self, workers: Sequence[WorkerId], wanted: Callable[[], bool] = lambda: True) -> frozenset[WorkerId]:
         return frozenset(workers)
 
     alone = True
@@ -103,8 +133,14 @@ class Office:
         roster.standbys.committed(manifest, parent, roster.plan, before, {STEP: Kept(Moment(), kept)})
         roster.head, roster.served = manifest, roster.plan
         if checkpoint:
-            roster.standbys.copying(manifest)
-            roster.standbys.copied(manifest, roster.plan, [])
+            self.copied()
+
+    def copied(self) -> None:
+        """A peer checkpoint of the last epoch, as one happens beside the epochs."""
+        head = self.roster.head
+        assert head is not None
+        self.roster.standbys.copying(head)
+        self.roster.standbys.copied(head, self.roster.plan, [])
 
     def epochs(self, condition: Callable[[], bool], most: int = 40) -> None:
         """Epochs until a condition holds."""

@@ -17,7 +17,7 @@ from springtide.engine.keyed import _advance, _moment
 from springtide.engine.progress import Progress
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.reports import CHUNK, ReportLog, last_reports
-from springtide.engine.sparklog import align, offsets
+from springtide.engine.sparklog import align, fit, fitted, offsets
 from springtide.engine.until import Until
 from springtide.ids import Epoch, PlanVersion
 from springtide.metrics.report import EpochReport, Phases
@@ -124,14 +124,48 @@ def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) ->
     for epoch in range(3):
         store.put(f"spark/commits/{epoch}", b"v1")
     store.put("spark/offsets/2", b'v1\n{}\n{"row": 5}\n-')
-    assert offsets(store, Epoch(2)) == ('{"row": 5}', "-")
-    assert offsets(store, Epoch(9)) == ()
+    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
+    assert offsets(store, Epoch(9), 2) == ()
     align(store, Epoch(2))
     assert store.list("spark/commits") == ["0", "1", "2"]
     align(store, Epoch(1))
     assert store.list("spark/commits") == ["0", "1"]
     with pytest.raises(LineageBroken, match="do not belong together"):
         align(store, None)
+
+
+def test_the_log_gets_a_line_for_nudges_and_loses_it_again(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    before = b'v1\n{}\n{"row": 5}\n-'
+    for epoch in range(3):
+        store.put(f"spark/offsets/{epoch}", before)
+        store.put(f"spark/offsets/.{epoch}.crc", b"of the text as it is")
+    fit(store, 2, nudged=True)
+    assert store.get("spark/offsets/2") == store.get("spark/offsets/1") == before + b"\n-"
+    assert store.get("spark/offsets/0") == before, "Spark does not look at it"
+    assert [path.name for path in tmp_path.glob("spark/offsets/.*.crc")] == [".0.crc"]
+    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
+    store.put("spark/offsets/2", before + b'\n"17"')
+    fit(store, 2, nudged=True)
+    assert store.get("spark/offsets/2") == before + b'\n"17"'
+    fit(store, 2, nudged=False)
+    assert store.get("spark/offsets/2") == before
+
+
+@pytest.mark.parametrize("sources", [1, 3, 4])
+def test_the_log_of_another_number_of_sources_is_left_for_spark_to_refuse(sources: int) -> None:
+    entry = 'v1\n{}\n{"row": 5}\n{"row": 6}\n{"row": 7}' if sources == 1 else 'v1\n{}\n{"row": 5}\n{"row": 6}'
+    for nudged in (True, False):
+        assert fitted(entry, sources, nudged=nudged) == entry
+    assert fitted('v1\n{}\n{"row": 5}\n{"row": 6}', 1, nudged=False).endswith("6}"), "that is no nudge"
+
+
+def test_an_epoch_without_input_does_not_count_for_the_end() -> None:
+    some = EpochReport("app", 0, 0.0, 1, False, 5, 5, None, None, 0, Phases())
+    none = replace(some, epoch=1, rows_in=0, without_input=True)
+    assert not Until(epochs=2).reached([some, none])
+    assert Until(epochs=2).reached([some, none, replace(some, epoch=2)])
+    assert EpochReport.from_json(none.to_json()) == none
 
 
 def test_a_failed_job_names_the_step_and_shows_the_users_line() -> None:

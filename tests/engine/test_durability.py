@@ -13,11 +13,12 @@ from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.blocks.store import LocalStore
 from springtide.engine.depositing import whole, with_deposits
-from springtide.engine.durability import LATE, Durability
+from springtide.engine.durability import LATE, REST_S, Durability
 from springtide.engine.history import CannotRepeat, History
 from springtide.engine.interval import Interval
 from springtide.engine.worker.deposit import Deposit
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
+from springtide.testing import ManualClock
 
 
 def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
@@ -107,6 +108,52 @@ def test_a_checkpoint_is_made_once_in_a_while(store: LocalStore) -> None:
         durability.committed(manifest(e))
         durability.wait()
     assert [keys for keys, _ in depositor.asked] == [[3], [6]]
+
+
+def test_an_app_at_rest_makes_its_last_epoch_durable_and_only_once(store: LocalStore) -> None:
+    depositor, clock = Depositor(), ManualClock()
+    depositor.go_on.set()
+    durability = Durability(DurableLog(store), Interval(100), depositor, None, clock)
+    last = manifest(4)
+    durability.committed(last)
+    durability.idle(last)
+    assert not depositor.asked, "rows may come at any moment"
+    clock.advance(REST_S)
+    depositor.works = False
+    for _ in range(3):
+        durability.idle(last)
+        durability.wait()
+    assert len(depositor.asked) == 1, "one that could not be made is not tried again at once"
+    depositor.works = True
+    clock.advance(REST_S)
+    for _ in range(3):
+        durability.idle(last)
+        durability.wait()
+        clock.advance(REST_S)
+    assert [keys for keys, _ in depositor.asked] == [[4], [4]]
+    assert durability.covers(last)
+
+
+def test_an_app_at_rest_keeps_to_a_shorter_interval_of_time(store: LocalStore) -> None:
+    depositor, clock = Depositor(), ManualClock()
+    depositor.go_on.set()
+    durability = Durability(DurableLog(store), Interval.of("3 seconds"), depositor, None, clock)
+    durability.committed(manifest(0))
+    clock.advance(3)
+    durability.idle(manifest(0))
+    durability.wait()
+    assert durability.covers(manifest(0))
+
+
+def test_epochs_that_are_repeated_are_durable_after_the_first_and_then_ever_further_apart(store: LocalStore) -> None:
+    depositor = Depositor()
+    depositor.go_on.set()
+    durability = Durability(DurableLog(store), Interval(100), depositor, None)
+    for e in range(20):
+        durability.committed(manifest(e), repeated=True)
+        last = DurableLog(store).last()
+        assert last is not None, "waited for"
+    assert [keys for keys, _ in depositor.asked] == [[0], [2], [6], [14]]
 
 
 def test_an_interval_is_of_epochs_or_of_time() -> None:
@@ -200,6 +247,26 @@ class TestHistory:
         assert not history.feed_spark()
         assert not history.repeated(Epoch(5))
         assert DurableLog(store).replay() is None
+
+    @pytest.mark.parametrize("life", [1, 2, 3])
+    def test_lives_that_are_short_get_to_the_end_of_what_is_to_be_repeated(self, store: LocalStore, life: int) -> None:
+        self.committed(store, 12)
+        depositor = Depositor()
+        depositor.go_on.set()
+        for _ in range(13):  # Each is killed after so many epochs.
+            history = History(store, Interval(100), depositor)
+            for _ in range(life):
+                if not history.feed_spark():
+                    break
+                parent = history.head
+                epoch = 0 if parent is None else parent.epoch + 1
+                again = replace(manifest(epoch), parent="" if parent is None else parent.id, driver=2)
+                history.commit(again, parent)
+                store.put(f"spark/commits/{epoch}", b"v1\n{}")
+                history.durability.committed(again, repeated=history.repeated(again.epoch))
+            if history.replay is None:
+                return
+        raise AssertionError("the same epochs are repeated for ever")
 
     def test_an_epoch_that_was_not_published_is_run_again(self, store: LocalStore) -> None:
         self.committed(store, 3)

@@ -108,6 +108,50 @@ def test_more_workers_than_the_cluster_can_give() -> None:
     assert office.cluster.asked == [5, 2]
 
 
+def test_more_workers_than_there_is_room_for_are_refused_unless_forced() -> None:
+    office = Office([A, B], [C, D])
+    office.epoch()
+    office.cluster.room = 3
+    for strategy in ("progressive", "drain"):
+        with pytest.raises(Refused, match="4 workers asked for; this office carries at most 3"):
+            office.migrator.scale(4, strategy, Options())
+    assert (office.migrator.current, office.roster.wanted, office.cluster.asked) == (None, 2, [])
+    office.cluster.room = 1
+    office.migrator.scale(1, "handover", Options())
+    office.epochs(lambda: not office.migrator.busy)
+    office.epochs(lambda: office.cluster.dismissed == {B})
+    forced = office.migrator.scale(3, "progressive", Options(force=True))
+    until(lambda: forced.begun)
+
+
+def test_a_growth_that_is_called_off_gives_back_who_has_come_and_who_is_still_to_come() -> None:
+    office = Office([A, B], [C])
+    office.epoch()
+    office.cluster.slow = True
+    migration = office.migrator.scale(6, "progressive", Options())
+    until(lambda: C in office.cluster.there)
+    office.migrator.cancel()
+    assert (migration.state, office.roster.wanted, office.cluster.asked) == ("cancelled", 2, [6, 2])
+    assert (office.cluster.there, office.cluster.dismissed) == ([A, B], {C})
+    office.cluster.late = [D]
+    office.cluster.sweep()
+    assert office.cluster.there == [A, B]
+    again = office.migrator.scale(1, "handover", Options())
+    office.epochs(lambda: not again.under_way)
+    assert again.state == "done", "the growth that was called off does not interfere"
+
+
+def test_a_growth_that_fails_wants_as_many_as_before_though_one_is_lost_meanwhile() -> None:
+    office = Office([A, B])
+    office.epoch()
+    office.cluster.slow = True
+    migration = office.migrator.scale(5, "progressive", Options())
+    office.cluster.there.remove(A)
+    office.epoch()
+    until(lambda: not migration.under_way)
+    assert (migration.state, office.roster.wanted, office.cluster.asked[-1]) == ("failed", 2, 2)
+
+
 @pytest.mark.parametrize(
     ("request_", "kind", "says"),
     [

@@ -23,6 +23,7 @@ from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
 from springtide.engine.spark_internals import (
     Executors,
+    Nudges,
     Placement,
     RowCounter,
     arrow_schema,
@@ -34,7 +35,7 @@ from springtide.engine.spark_internals import (
     spark_schema,
     worker_python,
 )
-from springtide.engine.sparklog import offsets
+from springtide.engine.sparklog import done, entries, feed, fit, offsets
 from springtide.engine.taken import by_source
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
@@ -42,6 +43,7 @@ from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.spark
 RunApp = Callable[..., list[EpochReport]]
@@ -142,7 +144,7 @@ def test_the_offset_log_has_a_line_for_each_source(run_app: RunApp, tmp_path: Pa
         source = sources.generator(10, limit=limit, start_s=1_700_000_000.0, max_rows_per_epoch=10)
         app.source(name, source).sink(f"{name}-out", sinks.noop())
     reports = run_app(app, checkpoint=str(tmp_path))
-    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch)) for report in reports]
+    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch), 2) for report in reports]
     start_us = 1_700_000_000_000_000
     expected = [(10, 10), (20, 20), (20, 30)]
     assert [[json.loads(line) for line in lines] for lines in logged] == [
@@ -183,7 +185,46 @@ def test_a_placed_task_keeps_its_rows_and_knows_its_executor(spark: "SparkSessio
 def test_executors_are_told_by_id_and_host(spark: "SparkSession") -> None:
     """Embedded Spark has none; tests of clusters look at real ones."""
     executors = Executors(spark)
-    assert (executors.ids(), executors.all()) == (frozenset(), {})
+    assert (executors.ids(), executors.all(), executors.machines()) == (frozenset(), {}, [])
+    assert executors.size()[0] >= 1
+
+
+def test_a_nudge_makes_an_epoch_without_rows(spark: "SparkSession", tmp_path: Path) -> None:
+    """It is logged and repeated like any other, and the log can begin and end without one."""
+    (tmp_path / "in").mkdir()
+    rows = spark.readStream.schema("id INT").json(str(tmp_path / "in"))
+    nudges, store = Nudges(spark), LocalStore(tmp_path / "checkpoint")
+    stream = nudges.beside(rows)
+    assert stream.schema == rows.schema
+    seen: list[tuple[int, int]] = []
+
+    def add(number: int) -> None:
+        (tmp_path / "in" / str(number)).write_text(f'{{"id": {number}}}')
+
+    def start(frame: "DataFrame", **trigger: Any) -> "StreamingQuery":
+        writer = frame.writeStream.foreachBatch(lambda batch, epoch: seen.append((epoch, batch.count())))
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint/spark")).trigger(**trigger).start()
+
+    add(1)
+    start(rows, availableNow=True).awaitTermination()
+    fit(store, 1, nudged=True)
+    query = start(stream, processingTime="0 seconds")
+    nudges.nudge()
+    wait_until("an epoch without rows", lambda: done(store, Epoch(1)), 30)
+    add(2)
+    wait_until("an epoch with rows", lambda: done(store, Epoch(2)), 30)
+    query.stop()
+    assert seen == [(0, 1), (1, 0), (2, 1)]
+    feed(store, Epoch(2), entries(store, 1)[Epoch(2)])
+    feed(store, Epoch(1), entries(store, 0)[Epoch(1)])
+    start(stream, once=True).awaitTermination()
+    assert seen[3:] == [(1, 0)], "repeated as it was"
+    nudges.nudge()
+    start(stream, availableNow=True).awaitTermination()
+    assert seen[4:] == [(2, 1)], "what ends with its input does not wait for nudges"
+    fit(store, 1, nudged=False)
+    start(rows, availableNow=True).awaitTermination()
+    assert len(seen) == 5
 
 
 def test_the_read_limit_of_a_running_query_can_be_changed(spark: "SparkSession", tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, HowToMove, command, print_json, reach
+from springtide.cli.reach import AppName, Checkpoint, Force, HowToMove, command, print_json, reach
 from springtide.control.controls import DEFAULT_STRATEGY
 
 
@@ -14,7 +14,10 @@ def adapt(
     app: AppName,
     policy: Annotated[str, typer.Option(help="ds2, dhalion, threshold, otd or skew.")] = "ds2",
     minimum: Annotated[int, typer.Option(min=1, help="The least workers.")] = 1,
-    maximum: Annotated[int | None, typer.Option(min=1, help="The most workers.", show_default="no limit")] = None,
+    maximum: Annotated[
+        int | None, typer.Option(min=1, help="The most workers.", show_default="all there is room for")
+    ] = None,
+    force: Force = False,
     strategy: HowToMove = DEFAULT_STRATEGY,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide and record, and change nothing.")] = False,
     every: Annotated[float | None, typer.Option(metavar="SECONDS", help="How often it decides; default 5.")] = None,
@@ -34,7 +37,7 @@ def adapt(
     else:
         wanted: dict[str, Any] = {
             "policy": policy, "minimum": minimum, "maximum": maximum, "strategy": strategy, "dry_run": dry_run,
-            "excluded": exclude or [],
+            "excluded": exclude or [], "force": force,
         }  # fmt: skip
         told = client.adapt(wanted if every is None else {**wanted, "interval_s": every})
     if as_json:
@@ -43,7 +46,7 @@ def adapt(
     if off:
         said = f"{app} no longer adapts by itself"
     else:
-        most = "as many as the cluster gives" if told["maximum"] is None else told["maximum"]
+        most = "as many as there is room for" if told["maximum"] is None else told["maximum"]
         dry = ", as a dry run" if told["dry_run"] else ""
         said = f"{app} adapts by {told['policy']}, {told['minimum']} to {most} workers{dry}"
     more = command("history", checkpoint or app, None)

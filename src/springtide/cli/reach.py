@@ -37,6 +37,9 @@ SlicesAnEpoch = Annotated[
 HottestFirst = Annotated[
     bool, typer.Option("--hottest-first", help="With progressive: slices with the most rows move first.")
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also if there is no room for that many workers on the machine or cluster.")
+]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start the migration, and leave it alone.")]
 
 

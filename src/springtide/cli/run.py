@@ -16,6 +16,7 @@ from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
 from springtide.cli.quiet import without_jvm_warnings
+from springtide.cli.reach import Force
 from springtide.cli.signals import end_on_signals
 from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
 from springtide.dataflow.graph import Graph, Sink
@@ -101,7 +102,10 @@ def run(
             help="With --workers: adapt by itself; ds2, dhalion, threshold, otd or skew.",
         ),
     ] = None,
-    maximum: Annotated[int | None, typer.Option(min=1, help="With --adapt: the most workers.")] = None,
+    maximum: Annotated[
+        int | None, typer.Option(min=1, help="With --adapt: the most workers; default all there is room for.")
+    ] = None,
+    force: Force = False,
     local: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where workers keep their state at hand; default temporary.")
     ] = None,
@@ -135,7 +139,7 @@ def run(
     if len(set(names)) < len(names):
         raise BadValue(f"expected apps with names of their own, got {', '.join(names)}")
     for one in loaded if adapt is not None else ():
-        one.adapt(maximum=maximum, policy=adapt or "")
+        one.adapt(maximum=maximum, policy=adapt or "", force=force)
     places = [_place(checkpoint, one.name, len(loaded)) for one in loaded]
     graphs = [one.graph() for one in loaded]
     terminal = Console()
@@ -148,7 +152,7 @@ def run(
             for one, place in zip(loaded, places, strict=True):
                 running = one.start(
                     checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
-                    workers=workers, replicas=replicas, zones=_zones(zones),
+                    workers=workers, replicas=replicas, zones=_zones(zones), force=force,
                     local=None if local is None else _place(local, one.name, len(loaded)),
                     durable_every=durable_every, settings=spark_settings, log_level=log_level,
                     on_epoch=view.epoch, on_start=view.begins,

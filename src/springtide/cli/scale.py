@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from springtide.cli.options import Traceback
-from springtide.cli.reach import AppName, Checkpoint, HottestFirst, HowToScale, NoWait, SlicesAnEpoch, command, reach
+from springtide.cli.reach import (
+    AppName,
+    Checkpoint,
+    Force,
+    HottestFirst,
+    HowToScale,
+    NoWait,
+    SlicesAnEpoch,
+    command,
+    reach,
+)
 from springtide.cli.watching import Json, follow
 from springtide.control.controls import DEFAULT_STRATEGY, Options
 
@@ -16,6 +26,7 @@ def scale(
     strategy: HowToScale = DEFAULT_STRATEGY,
     slices_an_epoch: SlicesAnEpoch = None,
     hottest_first: HottestFirst = False,
+    force: Force = False,
     no_wait: NoWait = False,
     checkpoint: Checkpoint = None,
     as_json: Json = False,
@@ -23,5 +34,5 @@ def scale(
 ) -> None:
     """Let a running app have this many workers; it goes on meanwhile."""
     client = reach(app, checkpoint)
-    started = client.scale(workers, strategy, Options(slices_an_epoch, hottest_first))
+    started = client.scale(workers, strategy, Options(slices_an_epoch, hottest_first, force=force))
     follow(client, started, command("cancel-migration", app, checkpoint), wait=not no_wait, as_json=as_json)

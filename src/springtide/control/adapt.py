@@ -1,10 +1,11 @@
 """How an app adapts by itself: a policy, its limits, its pace."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from springtide.control.loop import Pace
+from springtide.engine.capacity import Capacity
 from springtide.migration.errors import Refused
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT, check_live
@@ -20,7 +21,7 @@ class Adapt:
     policy: str = "ds2"
     minimum: int = 1
     maximum: int | None = None
-    """Workers; without a maximum, as many as the cluster gives."""
+    """Workers; without a maximum, as many as there is room for."""
     strategy: str = DEFAULT
     dry_run: bool = False
     """Decide and record, and change nothing."""
@@ -38,6 +39,8 @@ class Adapt:
     """Times of day without a change, in UTC, such as `22:00-06:00`."""
     policy_options: Mapping[str, float] = field(default_factory=dict)
     """The policy's own, such as `cpu_high` of `threshold` and `otd`."""
+    force: bool = False
+    """Bounds may be beyond what there is room for."""
 
     def __post_init__(self) -> None:
         for name in ("interval_s", "window_s"):
@@ -60,6 +63,13 @@ class Adapt:
             return Stable(policy(self.policy, **self.policy_options), stability)
         except ValueError as error:
             raise Refused(str(error)) from error
+
+    def within(self, capacity: Capacity) -> "Adapt":
+        """The same with no more workers than there is room for; Refused if it asks for more and is not forced."""
+        if self.force or capacity.workers is None:
+            return self
+        capacity.check(max(self.minimum, self.maximum or 1))
+        return self if self.maximum is not None else replace(self, maximum=capacity.workers)
 
     def pace(self) -> Pace:
         return Pace(self.interval_s, self.window_s, self.settle_s)

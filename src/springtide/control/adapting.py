@@ -12,6 +12,7 @@ from springtide.metrics.snapshot import Snapshot
 from springtide.metrics.snapshot import Worker as Measured
 from springtide.metrics.window import Shape, observe
 from springtide.migration.progress import Migration
+from springtide.migration.step import Options
 
 LOOK_BACK = 512
 """Epochs that a window may reach back."""
@@ -26,6 +27,8 @@ class AdaptedRunning:
         self._running = running
         self._edges = edges(graph)
         self._pause_s = 0.0
+        self.force = False
+        """Grow also beyond what there is room for."""
 
     def snapshot(self, window_s: float) -> Snapshot | None:
         workforce = self._running.workforce
@@ -40,7 +43,7 @@ class AdaptedRunning:
         return observe(self._running.reports[-LOOK_BACK:], shape, window_s)
 
     def scale(self, workers: int, strategy: str) -> Migration:
-        return self._running.scale(workers, strategy)
+        return self._running.scale(workers, strategy, Options(force=self.force))
 
     def move(self, operator: str, slices: frozenset[SliceId], to: WorkerId, strategy: str) -> Migration:
         return self._running.move(operator, slices, to, strategy)

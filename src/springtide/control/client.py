@@ -51,6 +51,8 @@ class ControlClient:
 
     def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
         wanted = {"workers": workers, "strategy": strategy, **_told(options)}
+        if options.force:
+            wanted["force"] = True
         return self._ask_object("POST", "/v1/scale", wanted)
 
     def move(

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from springtide.control.controls import DEFAULT_STRATEGY, STRATEGIES, Controls, Options, Refused
@@ -29,8 +29,9 @@ class Scale:
 
     @classmethod
     def decode(cls, body: bytes) -> "Scale":
-        fields = _fields(body, ("workers", *HOW), '{"workers": 4}')
-        return cls(_field(fields, "workers", _count), _strategy(fields), _options(fields))
+        fields = _fields(body, ("workers", "force", *HOW), '{"workers": 4}')
+        options = replace(_options(fields), force=_flag(fields, "force"))
+        return cls(_field(fields, "workers", _count), _strategy(fields), options)
 
     def apply(self, controls: Controls) -> dict[str, Any]:
         return controls.scale(self.workers, self.strategy, self.options)
@@ -113,11 +114,16 @@ def _strategy(fields: Fields) -> str:
 
 
 def _options(fields: Fields) -> Options:
-    hottest_first = fields.get("hottest_first", False)
-    if not isinstance(hottest_first, bool):
-        raise Refused(f"'hottest_first' is {_shown(hottest_first)}: expected true or false")
+    hottest_first = _flag(fields, "hottest_first")
     at_once = fields.get("slices_an_epoch")
     return Options(None if at_once is None else _count("slices_an_epoch", at_once, MOST_SLICES), hottest_first)
+
+
+def _flag(fields: Fields, name: str) -> bool:
+    value = fields.get(name, False)
+    if not isinstance(value, bool):
+        raise Refused(f"{name!r} is {_shown(value)}: expected true or false")
+    return value
 
 
 def _count(name: str, value: object, most: int = MOST_WORKERS) -> int:

@@ -85,18 +85,19 @@ class RunningControls:
         return self._running.workforce.cancel().to_json()
 
     def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
-        wanted = Adapt.from_json(told)
-        self.start_adapting(wanted)
-        return wanted.to_json()
+        return self.start_adapting(Adapt.from_json(told)).to_json()
 
-    def start_adapting(self, wanted: Adapt) -> None:
-        """In place of what went on before."""
+    def start_adapting(self, asked: Adapt) -> Adapt:
+        """In place of what went on before; within what there is room for."""
+        wanted = asked.within(self._running.workforce.cluster.capacity())
         stable = wanted.stable(node.name for node in self._graph.of(Keyed))
         self.stop()
         ledger = Ledger(self._store, wanted.policy, wanted.strategy)
         self._loop = Loop(self._adapted, stable.consider, ledger, wanted.pace(), wanted.strategy)
         self._told = wanted
+        self._adapted.force = wanted.force
         self._loop.start()
+        return wanted
 
     def rest(self) -> dict[str, Any]:
         if self._told is None:

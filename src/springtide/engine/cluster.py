@@ -1,10 +1,11 @@
 """The workers of a running app: Spark's executors, their places and zones, asked for and let go."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from springtide.engine.capacity import Capacity
 from springtide.engine.sharing import Employed, Lease
 from springtide.engine.spark_internals import Placement, executor_place
 from springtide.engine.warm import practice
@@ -18,6 +19,14 @@ REMEMBERED = 32
 """Departed workers that others may have to clear up after."""
 WARM_ROUNDS = 12
 """A JVM compiles what it runs often; the first rounds are slow."""
+
+
+Wanted = Callable[[], bool]
+
+
+def always() -> bool:
+    """Somebody waits for them to the end."""
+    return True
 
 
 class NotEnoughWorkers(SpringtideError):
@@ -76,12 +85,29 @@ class Cluster:
         """Ask for so many workers in all; they come later, or never."""
         self._demand.ask(total)
 
-    def wait_for(self, count: int, timeout_s: float) -> list[Worker]:
-        """Wait until so many workers are registered."""
+    def check(self, total: int, *, force: bool = False) -> None:
+        """Refused if so many workers are more than there is room for, unless it is forced."""
+        if not force:
+            self._demand.check(total)
+
+    def capacity(self) -> Capacity:
+        """How many workers there is room for."""
+        return self._demand.capacity()
+
+    def give_back(self, wanted: int, before: frozenset[WorkerId]) -> None:
+        """A growth is off: want so many again; who was not there before, or is still to come, goes."""
+        self._demand.give_back(wanted, before)
+
+    def sweep(self) -> None:
+        """Let those go who have come late for a growth that was given back."""
+        self._demand.sweep()
+
+    def wait_for(self, count: int, timeout_s: float, wanted: Wanted = always) -> list[Worker]:
+        """Wait until so many workers are registered, or they are not wanted any more."""
         deadline = time.monotonic() + timeout_s
         while True:
             workers = self.workers()
-            if len(workers) >= count:
+            if len(workers) >= count or not wanted():
                 return workers
             if time.monotonic() > deadline:
                 raise NotEnoughWorkers(count, len(workers), timeout_s)
@@ -117,11 +143,16 @@ class Cluster:
         known = self._known.get(worker)
         return executor_place(known.host if known else "localhost", worker)
 
-    def warm_up(self, workers: Sequence[WorkerId]) -> frozenset[WorkerId]:
-        """Let workers do all that an epoch does, before they own anything; returns those that are warm."""
+    def warm_up(self, workers: Sequence[WorkerId], wanted: Wanted = always) -> frozenset[WorkerId]:
+        """Let workers do all that an epoch does, before they own anything; returns those that are warm.
+
+        Ends early if they are not wanted any more.
+        """
         cold = [w for w in workers if w not in self._warm for _ in range(self._known[w].slots + 1)]
         if cold:
             for _ in range(WARM_ROUNDS):
+                if not wanted():
+                    break
                 rows = practice(self.spark, len(cold), lambda frame: self.place(frame, cold)).collect()
                 self._warm |= {WorkerId(row.record) for row in rows}
         return frozenset(w for w in workers if w in self._warm)

@@ -80,7 +80,8 @@ class Computing:
             done.reports.append(report)
         manifest = Manifest(
             self.app, epoch, "" if parent is None else parent.id, setting.plan.version, self.generation,
-            done.operators, dict(frames.outputs), offsets(self.history.store, epoch), each_epoch, frames.shedding,
+            done.operators, dict(frames.outputs), offsets(self.history.store, epoch, self.history.sources), each_epoch,
+            frames.shedding,
         )  # fmt: skip
         tallies = frames.tallies()
         graph, shed = self.bound.graph, frames.shedding

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from springtide.dataflow.graph import Graph, Sink, Source
+from springtide.engine.capacity import box_capacity
 from springtide.engine.interval import Interval
+from springtide.engine.machine import this_machine
 from springtide.engine.session import SessionConfig
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
@@ -35,6 +37,8 @@ class RunConfig:
     """Several workers; one, embedded or not, if None."""
     session: SessionConfig = field(default_factory=SessionConfig)
     """How to make a Spark session if none is given."""
+    most_workers: int | None = None
+    """So many it may take by itself later; None if it takes no more than there is room for."""
 
 
 def check_interval(config: RunConfig, spark: SparkSession) -> None:
@@ -45,6 +49,14 @@ def check_interval(config: RunConfig, spark: SparkSession) -> None:
             f"a durable checkpoint every {config.durable_every} needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
         )
+
+
+def check_room(config: RunConfig) -> None:
+    """Refuse, before Spark starts, more workers than this machine carries, if it is the one that is to carry them."""
+    workforce = config.workforce
+    if workforce is not None and not workforce.force and config.session.master.startswith("local-cluster"):
+        machine = this_machine()
+        box_capacity(machine.cores, machine.free_bytes).check(max(workforce.workers, config.most_workers or 1))
 
 
 def check_replayable(graph: Graph, strategy: str) -> None:

@@ -11,6 +11,8 @@ from springtide.engine.interval import Interval
 
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
+REST_S = 10.0
+"""An app without input makes its last epoch durable after so long, though no interval has passed."""
 
 Depositor = Callable[[Sequence[States], Set[str]], list[States] | None]
 """Makes states durable, given the names of blocks that are; None if that could not be done now."""
@@ -31,6 +33,10 @@ class Durability:
         self.log, self.every, self._deposit = log, every, deposit
         self._clock = clock
         self._base, self._since = head, clock()
+        self._quiet_since = clock()
+        """The last epoch, or the last checkpoint that was begun without one."""
+        self._stride = 1
+        """Epochs that may be repeated from one durable checkpoint to the next."""
         self._coming: Manifest | None = None
         self._under_way: Future[States | None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="springtide-durable")
@@ -48,14 +54,39 @@ class Durability:
         """Whether all the state of the last epoch is in the durable store."""
         return self.each_epoch or _epoch(head) == _epoch(self._base)
 
-    def committed(self, manifest: Manifest) -> None:
-        """An epoch is true: begin a checkpoint if one is due, wait for it if it is late, raise why if it failed."""
+    def committed(self, manifest: Manifest, *, repeated: bool = False) -> None:
+        """An epoch is true: begin a checkpoint if one is due, wait for it if it is late, raise why if it failed.
+
+        Epochs that are repeated are made durable after the first, and then at twice the distance each time, and waited
+        for: else an app that fails before an interval is over would repeat the same epochs for ever.
+        """
         if self.each_epoch:
             return
+        self._quiet_since = self._clock()
         self._look(late=self._passed(manifest, 1 + LATE))
-        if self._under_way is None and self._passed(manifest):
-            self._coming = manifest
-            self._under_way = self._pool.submit(self._make, manifest, {})
+        further = repeated and manifest.epoch - _epoch(self._base) >= self._stride
+        if self._under_way is None and (further or self._passed(manifest)):
+            self._begin(manifest)
+        if further:
+            self._look(late=True)
+            self._stride *= 2 if self.covers(manifest) else 1
+
+    def idle(self, head: Manifest) -> None:
+        """No epoch runs: begin a checkpoint if one is due, or if the app has been at rest for a while.
+
+        Raises why the one before failed; the next is begun a while later.
+        """
+        if self.each_epoch:
+            return
+        self._look(late=False)
+        quiet = self._clock() - self._quiet_since >= min(REST_S, self.every.seconds or REST_S)
+        if self._under_way is None and not self.covers(head) and quiet:
+            self._quiet_since = self._clock()
+            self._begin(head)
+
+    def _begin(self, manifest: Manifest) -> None:
+        self._coming = manifest
+        self._under_way = self._pool.submit(self._make, manifest, {})
 
     def _passed(self, manifest: Manifest, times: int = 1) -> bool:
         """Whether the interval has, so many times, since the last durable checkpoint."""
@@ -93,6 +124,7 @@ class Durability:
         """The app goes on from the last durable checkpoint."""
         self._under_way, self._coming = None, None
         self._base, self._since = base, self._clock()
+        self._quiet_since, self._stride = self._since, 1
 
     def finish(self, head: Manifest | None) -> None:
         """The app stops: make the last epoch durable, so that nothing has to be repeated."""

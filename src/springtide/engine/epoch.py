@@ -25,6 +25,7 @@ from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
 from springtide.engine.replan import GoBack, Halted, Replan
 from springtide.engine.session import prepare_epoch_session
+from springtide.engine.sparklog import NOT_BEGUN
 from springtide.engine.staff import Staff
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
@@ -86,6 +87,21 @@ class EpochRunner:
                 self.failure = error
                 raise
 
+    @property
+    def in_flight(self) -> bool:
+        """Whether an epoch runs now."""
+        return self._turn.locked()
+
+    def rest(self) -> None:
+        """No row comes: what the app has done is made durable, if that is due. Returns at once if an epoch runs."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if not self._stopped and self.history.head is not None:
+                self.history.durability.idle(self.history.head)
+        finally:
+            self._turn.release()
+
     def stop(self) -> None:
         """Let the epoch in flight finish, and take no other."""
         with self._turn:
@@ -140,7 +156,7 @@ class EpochRunner:
         with watch.part("collect"):
             if done.manifest is not head:
                 let_go = self.staff.committed(done.manifest, done.parent, done.kept)
-                self.history.durability.committed(done.manifest)
+                self.history.durability.committed(done.manifest, repeated=done.replayed)
                 self.garbage = self.collector.committed(done.manifest, self._pinned())
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
@@ -231,6 +247,7 @@ class EpochRunner:
 
     def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:
         manifest, reports = done.manifest, done.reports
+        offsets_before = (NOT_BEGUN,) * self.history.sources if done.parent is None else done.parent.offsets
         seen = self.progress.measure(manifest, done.parent, done.taken)
         phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
         before, self._ended_s = self._ended_s, time.monotonic()
@@ -252,6 +269,7 @@ class EpochRunner:
             done.queries,
             phases.total_s if before is None else max(phases.total_s, self._ended_s - before),
             done.published_again,
+            manifest.offsets == offsets_before,
         )
 
     def _feeds_a_sink(self, step: str) -> bool:

@@ -9,7 +9,7 @@ from springtide.blocks.manifest import Manifest, States
 from springtide.blocks.store import Store
 from springtide.engine.durability import Depositor, Durability
 from springtide.engine.interval import Interval
-from springtide.engine.sparklog import align, done, entries, feed, lineage
+from springtide.engine.sparklog import align, done, entries, feed, fit, lineage
 from springtide.errors import SpringtideError
 from springtide.ids import Epoch
 from springtide.plan.shedding import NOTHING, Shedding
@@ -22,8 +22,12 @@ class History:
     epoch, or at the last durable checkpoint, from which Spark is fed the epochs since, one by one.
     """
 
-    def __init__(self, store: Store, every: Interval, deposit: Depositor) -> None:
+    def __init__(
+        self, store: Store, every: Interval, deposit: Depositor, *, sources: int = 1, nudged: bool = False
+    ) -> None:
+        """The app has so many sources, and beside them one for nudges or none."""
         self.store = store
+        self.sources, self._nudged = sources, nudged
         self.log = ManifestLog(store)
         self._checkpoints = DurableLog(store)
         self.head = self.log.head()
@@ -102,6 +106,11 @@ class History:
 
     def feed_spark(self) -> bool:
         """Let Spark go on after the last epoch; True if that is with an epoch to be repeated, and it alone."""
+        repeats = self._feed()
+        fit(self.store, self.sources, nudged=self._nudged)
+        return repeats
+
+    def _feed(self) -> bool:
         head = -1 if self.head is None else self.head.epoch
         if self.replay is not None:
             left = [e for e in sorted(self.replay.entries) if e > head or (e == head and not done(self.store, e))]

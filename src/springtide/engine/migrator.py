@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from springtide import faults
 from springtide.engine.cluster import NotEnoughWorkers
+from springtide.engine.growing import Growth
 from springtide.engine.roster import Roster
 from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, SliceId, WorkerId
+from springtide.logs import room_logger
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import CANCELLED, DONE, FAILED, INIT, MOVING, PREPARE, SWAP, Migration
 from springtide.migration.step import Flip, Hold, Options, Stall, Supply
@@ -17,6 +19,8 @@ from springtide.migration.strategies import LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Heat, Move, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
+
+log = room_logger(__name__)
 
 
 class Migrator:
@@ -33,11 +37,11 @@ class Migrator:
         ready_s: float,
     ) -> None:
         self.roster, self.stopping, self.copied_since, self.heat = roster, stopping, copied_since, heat
-        self.start_s, self.ready_s = start_s, ready_s
+        self.ready_s = ready_s
         self.current: Migration | None = None
         """The one under way, or else the last."""
         self._count = 0
-        self._wanted_before = roster.wanted
+        self._growth = Growth(roster, start_s)
         self._stalled_at = Epoch(0)
         """The last epoch that stalled slices have seen."""
 
@@ -54,13 +58,17 @@ class Migrator:
         """Grow or shrink to so many workers."""
         roster = self.roster
         with roster.lock:
+            now, most = len(roster.staying()), roster.plan.slices
+        if not 1 <= workers <= most:
+            raise Refused(f"expected 1 to {most} workers (one slice each), got {workers}")
+        if workers > now:  # Without the lock, which epochs wait for: a cluster manager may be slow to answer.
+            roster.cluster.check(workers, force=options.force)
+        with roster.lock:
             now = len(roster.staying())
-            if not 1 <= workers <= roster.plan.slices:
-                raise Refused(f"expected 1 to {roster.plan.slices} workers (one slice each), got {workers}")
             if strategy in STOPPING and not roster.cluster.alone:
                 raise Refused(f"{strategy!r} replaces all workers, and other apps work on them: use {sorted(LIVE)}")
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
-            self._wanted_before, roster.wanted = roster.wanted, workers
+            self._growth.want(workers)
             if strategy in STOPPING:
                 migration.stops, migration.workers = STOPPING[strategy], workers
                 self.stopping.ask(migration)
@@ -139,6 +147,19 @@ class Migrator:
             migration.go_on()
         self._finish(migration)
 
+    @property
+    def ripe(self) -> bool:
+        """Whether `advance` could do something now."""
+        migration = self.current
+        if migration is None or not migration.begun:
+            return False
+        step = migration.step
+        if isinstance(step, Supply) and migration.entered and self.roster.head is not None:
+            return self._there(step) or time.time() > migration.deadline
+        if isinstance(step, Hold):
+            return time.time() - migration.phases[MOVING] >= step.seconds
+        return True
+
     def _request(self, strategy: str, what: str, options: Options) -> Migration:
         check(strategy, options)
         if self.current is not None and self.current.under_way:
@@ -149,26 +170,21 @@ class Migrator:
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:
         """Runs beside the epochs: workers come, get warm, and only then does anything move."""
-        roster = self.roster
+        growth, failure = self._growth, ""
         try:
-            before = len(roster.staying())
-            roster.cluster.ask(workers)
-            there = roster.cluster.wait_for(workers, self.start_s)
-            known = {w.id for w in roster.plan.workers}
-            new = [w for w in there if w.id not in known][: workers - before]
-            warm = roster.cluster.warm_up([w.id for w in new])
-            with roster.lock:
-                if migration.under_way and not migration.cancelling:
-                    self._begin_joining(migration, roster.still_new(new, warm), options)
-                else:
-                    surplus = new[max(0, roster.wanted - len(roster.staying())) :]
-                    roster.cluster.dismiss((w.id for w in surplus), roster.wanted)
-        except Exception as error:
-            with roster.lock:
+            new = growth.bring(workers, lambda: migration.under_way)
+            with self.roster.lock:
                 if migration.under_way:
-                    roster.wanted = len(roster.staying())
-                    migration.end(FAILED, _reason(error))
-                    roster.cluster.ask(roster.wanted)
+                    self._begin_joining(migration, new, options)
+                    return
+        except Exception as error:
+            failure = _reason(error)
+            log.info("migration %s: its workers could not be taken on: %s", migration.id, failure)
+        with self.roster.lock:
+            if migration.under_way:
+                growth.undo()
+                migration.end(FAILED, failure)
+            growth.give_back()  # Also if it was called off, which may have been just before it asked.
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
@@ -191,7 +207,7 @@ class Migrator:
         return tuple(m for step, share in shares for m in moves(step, share.owners, ring.owners()))
 
     def _supplied(self, migration: Migration, step: Supply) -> bool:
-        """Have the targets all they need? The first time, they begin to stand by."""
+        """Whether the targets have all they need. The first time, they begin to stand by."""
         roster = self.roster
         if not migration.entered:
             replicas = roster.standing_by()
@@ -202,10 +218,7 @@ class Migrator:
             roster.change(roster.owners(), replicas, keep_stalled=True)
             migration.entered = True
             migration.deadline = time.time() + self.ready_s
-        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
-        for move in step.moves:
-            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
-        if all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items()):
+        if self._there(step):
             migration.bytes = self.copied_since(migration.began_at)
             return True
         if time.time() > migration.deadline:
@@ -213,6 +226,13 @@ class Migrator:
         else:
             roster.hurry()
         return False
+
+    def _there(self, step: Supply) -> bool:
+        """Whether the targets have all they need."""
+        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
+        for move in step.moves:
+            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
+        return all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items())
 
     def _able(self, operator: str, target: WorkerId) -> frozenset[SliceId]:
         """The slices that a target could own from the next epoch on; of stalled ones, it needs a copy alone."""
@@ -256,14 +276,14 @@ class Migrator:
         roster = self.roster
         migration.message = why
         if migration.stops:
-            roster.wanted = self._wanted_before
+            self._growth.undo()
             migration.end(state, why)
             return
         if migration.joining or migration.leaving:
             roster.wanted = len(roster.staying()) - len(migration.joining)
         elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
-            roster.wanted = self._wanted_before
-            roster.cluster.ask(roster.wanted)
+            self._growth.undo()
+            self._growth.give_back()
         if migration.flipped:
             back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
             migration.cancelling, migration.at, migration.entered = True, 0, False
@@ -272,6 +292,7 @@ class Migrator:
         roster.leaving |= migration.joining
         roster.change(roster.owners(), roster.standing_by())
         migration.end(state, why)
+
 
 
 def _reason(error: Exception) -> str:

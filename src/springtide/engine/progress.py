@@ -14,7 +14,7 @@ from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import Generator, Kafka
 from springtide.engine.kafka.gauge import KafkaGauge
-from springtide.engine.sparklog import initial_offset
+from springtide.engine.sparklog import NOT_BEGUN, initial_offset
 from springtide.metrics.report import SourceReport
 
 
@@ -69,9 +69,9 @@ class Progress:
         known = len(manifest.offsets) == len(self.sources)
         found = []
         for index, (source, gauge) in enumerate(zip(self.sources, self._gauges, strict=True)):
-            if known and gauge is not None:
-                before = parent.offsets[index] if parent is not None else None
-                report = gauge.measure(manifest.offsets[index], before, now)
+            if known and gauge is not None and manifest.offsets[index] != NOT_BEGUN:
+                before = parent.offsets[index] if parent is not None else NOT_BEGUN
+                report = gauge.measure(manifest.offsets[index], None if before == NOT_BEGUN else before, now)
             else:
                 report = SourceReport(source.name)
             # A topic has offsets without a record, and what was read is what counts.

@@ -90,6 +90,7 @@ class Recovery:
                     noticed = (noticed or time.monotonic()) if lost and self.jobs else 0.0
                     if noticed and time.monotonic() - noticed > GRACE_S:
                         self._context.cancelJobsWithTag(self.tag)
+                self.roster.cluster.sweep()
                 if not lost:
                     self._heal()
             except Exception:

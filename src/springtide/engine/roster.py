@@ -95,18 +95,33 @@ class Roster:
         desired = self._desired()
         if self.standing_by() != desired:
             self.widen()
-            ready = self.ready()
-            if all(s in ready[step, w] for step in desired for s, ws in enumerate(desired[step]) for w in ws):
+            if self._all_ready(desired):
                 self.change(self.owners(), desired)
             else:
                 self.hurry()
-        idle = self.leaving - {w for share in self.plan.operators.values() for w in share.worker_of}
+        idle = self._idle()
         if idle:
             self.leaving -= idle
             staying = tuple(w for w in self.plan.workers if w.id not in idle)
             self.change(self.owners(), self.standing_by(), staying)
             self.standbys.lost(idle)
             self.cluster.dismiss(idle, self.wanted)
+
+    def unsettled(self) -> bool:
+        """Whether `settle` would change something now."""
+        desired, now = self._desired(), self.standing_by()
+        if desired == now:
+            return bool(self._idle())
+        lacking = any(set(w) - set(n) for step in now for w, n in zip(desired[step], now[step], strict=True))
+        return lacking or self._all_ready(desired)
+
+    def _all_ready(self, desired: Replicas) -> bool:
+        ready = self.ready()
+        return all(s in ready[step, w] for step in desired for s, ws in enumerate(desired[step]) for w in ws)
+
+    def _idle(self) -> set[WorkerId]:
+        """Workers that are to go, and have nothing any more."""
+        return self.leaving - {w for share in self.plan.operators.values() for w in share.worker_of}
 
     def _desired(self) -> Replicas:
         return {

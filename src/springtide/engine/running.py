@@ -23,7 +23,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Source
 from springtide.engine.bound import BoundGraph, bind
 from springtide.engine.conductor import Conductor
-from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable
+from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable, check_room
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.failure import stream_failure
@@ -34,10 +34,11 @@ from springtide.engine.inputs import Inputs
 from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
+from springtide.engine.pulse import Pulse
 from springtide.engine.reports import ReportLog
 from springtide.engine.session import SparkDied, make_session, retaining
 from springtide.engine.sharing import Lease
-from springtide.engine.spark_internals import admit, jvm_status
+from springtide.engine.spark_internals import Nudges, admit, jvm_status
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
@@ -98,6 +99,7 @@ class Running:
         self._on_start = on_start
         made = spark is None
         if made:
+            check_room(config)
             on_start("Spark")
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
         self._lease = Lease(self._spark, made=made)
@@ -130,7 +132,12 @@ class Running:
             self._scratch = make_scratch(dataflow.name)
             local = str(self._scratch)
         self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
-        history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
+        # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
+        nudges = Nudges(spark) if config.workforce is not None else None
+        history = History(
+            PatientStore(store), config.durable_every, Depositing(spark, self._staff),
+            sources=len(inputs.names), nudged=nudges is not None,
+        )  # fmt: skip
         progress = Progress(graph, store=store)
         self.at_end.append(progress.close)
         runner = EpochRunner(
@@ -138,15 +145,19 @@ class Running:
         )  # fmt: skip
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:
-            writer = inputs.stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
+            stream = inputs.stream if nudges is None else nudges.beside(inputs.stream)
+            writer = stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
             writer = writer.option("checkpointLocation", f"{store.url}/{SPARK_LOG}").trigger(**trigger)
             with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
                 return writer.start()
 
         self._on_start("first epoch")
-        if config.until.available:
-            return Conductor(runner, start, {"availableNow": True})
-        return Conductor(runner, start, {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"})
+        paced = {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"}
+        conductor = Conductor(runner, start, {"availableNow": True} if config.until.available else paced)
+        pulse = Pulse(runner, nudges.nudge if nudges is not None else lambda: None)
+        self.at_end.insert(0, pulse.stop)
+        pulse.start()
+        return conductor
 
     def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
         config, spark = self.config, self._spark

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from springtide.engine.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.java import find_java
 from springtide.engine.slim_java import usable_home
 from springtide.engine.spark_internals import quiet_accumulators
@@ -54,11 +55,6 @@ CLUSTER_SETTINGS = {
     "spark.executor.memory": "768m",
 }
 """For sessions with several workers; each can be overridden."""
-
-SLOTS = 2
-"""Of an executor: one for state, one for copies."""
-BOX_MEMORY_MB = 1024
-
 
 BOX_SETTINGS = {
     # Executors that share a machine: quick to start, little compiling, one thread to collect garbage.

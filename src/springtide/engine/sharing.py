@@ -8,9 +8,13 @@ from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
+from springtide.engine.capacity import UNKNOWN, Capacity, box_capacity, cluster_capacity
+from springtide.engine.machine import this_machine
 from springtide.engine.spark_internals import Executors, executor_files
 from springtide.ids import WorkerId
+from springtide.logs import room_logger
 
+log = room_logger(__name__)
 BOX = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 Employed = Callable[[], frozenset[WorkerId]]
 
@@ -31,17 +35,36 @@ class Demand:
         """Want so many; they come later, or never."""
         self.wanted = total
         self._executors.meet()
+        self._executors.add_machines()
+
+    def check(self, total: int) -> None:
+        """Refused if so many are more than there is room for."""
+        self._executors.check(total)
+
+    def capacity(self) -> Capacity:
+        """How many there is room for."""
+        return self._executors.capacity()
 
     def dismiss(self, workers: Iterable[WorkerId], wanted: int) -> None:
         """Let workers go that no other app employs; there should be `wanted` without them."""
         self.wanted = wanted
         self._executors.meet(spare=workers)
 
+    def give_back(self, wanted: int, before: frozenset[WorkerId]) -> None:
+        """Want so many again, as when only those of `before` were there: who came since, or is still to come, goes."""
+        self.wanted = wanted
+        self._executors.give_back(before)
+
+    def sweep(self) -> None:
+        """Let those go who have come late, after what was asked for had been given back."""
+        self._executors.sweep()
+
     def replace(self, workers: Iterable[WorkerId], wanted: int) -> None:
         """Let the app's own workers go, though it employs them; for an app that is alone."""
         self.wanted = wanted
         self._executors.meet()
         self._executors.spark.dismiss(sorted(workers))
+        self._executors.add_machines()
 
     def end(self) -> None:
         """The app has ended; nobody stays for it alone."""
@@ -57,7 +80,10 @@ class SharedExecutors:
         self._box = tuple(map(int, box.groups())) if box else None
         self._machines = self._box[0] if self._box else 0
         self._left_behind = executor_files(spark) if self._box else None
+        self._before: frozenset[WorkerId] | None = None
+        """Who was there before a growth that was given back; None if there is none to be swept up after."""
         self._demands: list[Demand] = []
+        self._asked = 0
         self._turn = threading.RLock()
 
     def join(self, employed: Employed) -> Demand:
@@ -81,23 +107,91 @@ class SharedExecutors:
     def meet(self, spare: Iterable[WorkerId] = ()) -> None:
         """Ask for as many as the app that wants most; of those to spare, let go whom nobody employs."""
         with self._turn:
-            total = max(demand.wanted for demand in self._demands)
-            if self._box is not None and total > self._machines:
-                _, slots, memory_mb = self._box
-                self.spark.add_machines(total - self._machines, slots, memory_mb)
-                self._machines = total
+            total = self._total
+            if total > self._asked:
+                self._before = None  # Who comes late is of use again.
+            self._asked = total
             self.spark.ask(total)
-            going = frozenset(spare)
-            for demand in self._demands:
-                going -= demand.employed()
+            going = frozenset(spare) - self._employed()
             if going:
                 self.spark.dismiss(sorted(going))
+            self._stop_machines(keep=self._there() - going)
+
+    def add_machines(self) -> None:
+        """In a box: let there be a machine for everybody who is wanted.
+
+        One after the other, as each takes a while on a machine that has its hands full: whoever wants fewer meanwhile
+        is heard.
+        """
+        while self._box is not None:
+            with self._turn:
+                if self._machines >= self._total:
+                    return
+                self.spark.add_machine(*self._box[1:])
+                self._machines += 1
+
+    def _stop_machines(self, keep: frozenset[WorkerId]) -> None:
+        """In a box: machines that were added and are not needed any more go, unless one runs somebody of `keep`."""
+        if self._box is not None and (surplus := self._machines - max(self._total, self._box[0])) > 0:
+            self._machines -= self.spark.stop_machines(surplus, keep)
+
+    def give_back(self, before: frozenset[WorkerId]) -> None:
+        """Ask for no more than is wanted now; who came since `before`, or is still to come, goes if nobody needs it."""
+        with self._turn:
+            self.meet()
+            self._stop_machines(keep=self._employed() | before)  # And with them executors that have not registered yet.
+            self._before = before
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Let late comers go, as many as there are too many."""
+        with self._turn:
+            if self._before is None:
+                return
+            there = self._there()
+            late = there - self._before - self._employed()
+            going = sorted(late, key=_age)[: max(0, len(there) - self._total)]
+            if going:
+                log.info("executors %s came for a growth that was given back, and go", ", ".join(going))
+                self.spark.dismiss(going)
+
+    @property
+    def _total(self) -> int:
+        return max(demand.wanted for demand in self._demands)
+
+    def _there(self) -> frozenset[WorkerId]:
+        return frozenset(map(WorkerId, self.spark.ids())) - {WorkerId("driver")}
+
+    def _employed(self) -> frozenset[WorkerId]:
+        return frozenset().union(*(demand.employed() for demand in self._demands))
+
+    def check(self, total: int) -> None:
+        """Refused if so many are more than there is room for. Machines that are there are not counted again."""
+        with self._turn:
+            if total > self._machines:
+                self.capacity().check(total)
+
+    def capacity(self) -> Capacity:
+        """How many there is room for: on this machine if that is the cluster, else as its manager says."""
+        if self._box is not None:
+            machine = this_machine()
+            return box_capacity(machine.cores, machine.free_bytes, running=len(self._there()))
+        try:
+            return cluster_capacity(self.spark.machines(), *self.spark.size())
+        except Exception as error:
+            log.warning("the cluster manager does not say how many workers it has room for: %s", error)
+            return UNKNOWN
 
     def stop(self) -> None:
         """Stop the machines that were started here, and remove what executors in the box have left."""
-        self.spark.stop_machines()
+        self.spark.end()
         if self._left_behind is not None:
             shutil.rmtree(self._left_behind, ignore_errors=True)
+
+
+def _age(worker: WorkerId) -> tuple[int, str]:
+    """The last to come first."""
+    return (-int(worker) if worker.isdigit() else 0, worker)
 
 
 class Lease:

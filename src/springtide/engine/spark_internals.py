@@ -6,9 +6,11 @@ A Spark release may change any of these without notice; `tests/spark/test_spark_
 import json
 import os
 import re
+import time
 import uuid
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,9 +216,39 @@ class RowCounter:
         return DataFrame(counted, session), Told(told)
 
 
+class Nudges:
+    """A source without rows, whose offset moves when it is told to: Spark then runs an epoch, though no row came."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._thread = jvm.java.lang.Thread
+        self._loader = _compiled(spark, "Nudge.java").getClassLoader()
+        self._last = self._loader.loadClass("springtide.Nudge").getField("LAST").get(None)
+
+    def beside(self, stream: DataFrame) -> DataFrame:
+        """The same stream with this source as its last."""
+        thread = self._thread.currentThread()
+        before = thread.getContextClassLoader()
+        thread.setContextClassLoader(self._loader)  # Spark looks there for the class of a source.
+        try:
+            reader = self._spark.readStream.format("springtide.Nudge").option("rows", stream.schema.json())
+            return stream.union(reader.load())
+        finally:
+            thread.setContextClassLoader(before)
+
+    def nudge(self) -> None:
+        """Let there be an epoch soon, with whatever the other sources have."""
+        self._last.set(str(time.time_ns()))
+
+
 def executor_place(host: str, executor: str) -> str:
     """How Spark's scheduler names an executor as a preferred location."""
     return f"executor_{host}_{executor}"
+
+
+STOPPED_AT_ONCE = 16
+"""Machines in a box that are stopped side by side."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +274,8 @@ class Executors:
         self._arguments[0] = self._scala.schedulerBackend()
         self._rpc: list[Any] = []
         """The machines we have started; they live as long as these."""
+        self._pool = ThreadPoolExecutor(STOPPED_AT_ONCE, thread_name_prefix="springtide-machines")
+        self._stopping: list[Future[None]] = []
 
     _machines = 0
 
@@ -269,8 +303,8 @@ class Executors:
         # The context's own method changes the number that was asked for, and refuses if dynamic allocation is on.
         self._scala.schedulerBackend().killExecutors(self._jvm.PythonUtils.toSeq(list(ids)), False, False, True)
 
-    def add_machines(self, count: int, slots: int, memory_mb: int) -> None:
-        """Start more machines of a `local-cluster` master, in this process like its others."""
+    def add_machine(self, slots: int, memory_mb: int) -> None:
+        """Start one more machine of a `local-cluster` master, in this process like its others."""
         backend = self._scala.schedulerBackend()
         field = backend.getClass().getDeclaredField("masters")
         field.setAccessible(True)
@@ -278,22 +312,65 @@ class Executors:
         worker = getattr(getattr(self._jvm.org.apache.spark.deploy.worker, "Worker$"), "MODULE$")
         host = self._jvm.org.apache.spark.util.Utils.localHostName()
         nothing = self._jvm.scala.Option.empty()
-        for _ in range(count):
-            Executors._machines += 1
-            number = self._jvm.scala.Option.apply(1000 + Executors._machines)
-            conf = self._scala.conf().clone()
-            self._rpc.append(
-                worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
-            )
+        Executors._machines += 1
+        number = self._jvm.scala.Option.apply(1000 + Executors._machines)
+        conf = self._scala.conf().clone()
+        self._rpc.append(
+            worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
+        )
 
-    def stop_machines(self) -> None:
-        """Stop the machines that `add_machines` started."""
-        for rpc in self._rpc:
-            rpc.shutdown()
-        self._rpc.clear()
+    def stop_machines(self, most: int, keep: Set[str]) -> int:
+        """Begin to stop at most so many machines that `add_machine` started, the last first; tells how many.
+
+        Their executors end with them, so those that run any of `keep` stay.
+        """
+        going = [rpc for rpc in reversed(self._rpc) if not keep & self._on(rpc)][:most]
+        self._rpc = [rpc for rpc in self._rpc if rpc not in going]
+        self._stopping += [self._pool.submit(_shut_down, rpc) for rpc in going]  # Each takes a while.
+        return len(going)
+
+    def end(self) -> None:
+        """Stop all machines that `add_machine` started, and see them end."""
+        going, self._rpc = self._rpc, []
+        wait([*self._stopping, *(self._pool.submit(_shut_down, rpc) for rpc in going)])
+        self._pool.shutdown()
+
+    def _on(self, rpc: Any) -> frozenset[str]:
+        """The executors of a machine that we have started, registered or not."""
+        state = self._ask(rpc, rpc.address(), "Worker", "RequestWorkerState", "WorkerStateResponse")
+        return frozenset(str(executor.execId()) for executor in self._java(state.executors()))
+
+    def size(self) -> tuple[int, int]:
+        """The cores and MiB that an executor asks for."""
+        return self._scala.conf().getInt("spark.executor.cores", 1), self._scala.executorMemory()
+
+    def machines(self) -> list[tuple[int, int]]:
+        """The cores and MiB of each machine of a standalone cluster; none if there is another cluster manager."""
+        url = (self._context.master or "").partition(",")[0]
+        if not url.startswith("spark://"):
+            return []
+        address = self._jvm.org.apache.spark.rpc.RpcAddress.fromSparkURL(url)
+        rpc = self._scala.schedulerBackend().rpcEnv()
+        state = self._ask(rpc, address, "Master", "RequestMasterState", "MasterStateResponse")
+        return [(worker.cores(), worker.memory()) for worker in state.workers()]
+
+    def _ask(self, rpc: Any, address: Any, endpoint: str, question: str, answer: str) -> Any:
+        """What a daemon of Spark answers to one of its own messages."""
+        deploy = self._jvm.org.apache.spark.deploy
+        message = getattr(getattr(deploy, f"DeployMessages${question}$"), "MODULE$")
+        kind = self._jvm.java.lang.Class.forName(f"org.apache.spark.deploy.DeployMessages${answer}")
+        tag = self._jvm.scala.reflect.ClassTag.apply(kind)
+        return rpc.setupEndpointRef(address, endpoint).askSync(message, tag)
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def _shut_down(rpc: Any) -> None:
+    try:
+        rpc.shutdown()
+    except Exception as error:
+        log.warning("a machine in the box could not be stopped: %s", error)
 
 
 def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:

@@ -7,15 +7,41 @@ from springtide.blocks.store import Store
 from springtide.ids import Epoch
 
 DIRECTORY = "spark"
+NOT_BEGUN = "-"
+"""In place of the offset of a source that has not given anything yet."""
 
 
-def offsets(store: Store, epoch: Epoch) -> tuple[str, ...]:
-    """Where each source ends in an epoch, as Spark logged it before the epoch began."""
+def offsets(store: Store, epoch: Epoch, sources: int) -> tuple[str, ...]:
+    """Where each of the app's sources ends in an epoch, as Spark logged it before the epoch began."""
     try:
         lines = store.get(f"{DIRECTORY}/offsets/{epoch}").decode().splitlines()
     except FileNotFoundError:
         return ()
-    return tuple(lines[2:])
+    return tuple(lines[2 : 2 + sources])
+
+
+def fit(store: Store, sources: int, *, nudged: bool) -> None:
+    """Let the entries that Spark will read have a line for each source, and one for nudges if the app can be nudged.
+
+    Spark refuses to go on with another number of lines. A nudge has no rows: its line can come and go.
+    """
+    for epoch in _logged(store, "offsets")[-2:]:
+        path = f"{DIRECTORY}/offsets/{epoch}"
+        entry = store.get(path).decode()
+        fitting = fitted(entry, sources, nudged=nudged)
+        if fitting != entry:
+            # First the checksum of the old text: an entry without one is read, one with a wrong one is not.
+            store.delete([f"{DIRECTORY}/offsets/.{epoch}.crc"])
+            store.put(path, fitting.encode())
+
+
+def fitted(entry: str, sources: int, *, nudged: bool) -> str:
+    """An entry with a line for each source, and one for nudges if there is to be one."""
+    lines = entry.split("\n")
+    own, rest = lines[: 2 + sources], lines[2 + sources :]
+    if len(own) < 2 + sources or len(rest) > 1 or not all(line.startswith((NOT_BEGUN, '"')) for line in rest):
+        return entry  # Of another app: Spark says so.
+    return "\n".join([*own, *((rest or [NOT_BEGUN]) if nudged else [])])
 
 
 def lineage(store: Store) -> str:

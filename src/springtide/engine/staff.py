@@ -38,6 +38,9 @@ class Staff(Protocol):
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
         """Another plan for the same epoch after an attempt failed; raises the error if that is no help."""
 
+    def waiting(self) -> str | None:
+        """What waits for the next epoch and could be done at its beginning, if no row comes to bring one about."""
+
     def due(self, here: Point) -> bool:
         """Whether the app is to stop here, for its workers to be swapped."""
 
@@ -99,6 +102,9 @@ class Alone:
         if isinstance(error, Replan):
             return self.plan  # Its files are gone; the durable store may have them.
         raise error
+
+    def waiting(self) -> str | None:
+        return None
 
     def due(self, here: Point) -> bool:
         return False

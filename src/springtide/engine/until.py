@@ -14,7 +14,7 @@ class Until:
     available: bool = False
     """All that the sources have now is done."""
     epochs: int | None = None
-    """Epochs computed by this run."""
+    """Epochs computed by this run; those without input, which happen because something else is due, do not count."""
     rows: int | None = None
     """Rows taken from the sources by this run."""
     seconds: float | None = None
@@ -22,7 +22,7 @@ class Until:
     def reached(self, reports: Sequence[EpochReport]) -> bool:
         """Whether the epochs so far are enough; one that is only published again does not count."""
         new = [r for r in reports if not r.replayed]
-        if self.epochs is not None and len(new) >= self.epochs:
+        if self.epochs is not None and sum(not r.without_input for r in new) >= self.epochs:
             return True
         return self.rows is not None and sum(r.rows_in for r in new) >= self.rows
 

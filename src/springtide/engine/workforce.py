@@ -13,6 +13,7 @@ from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
+from springtide.engine.due import waiting
 from springtide.engine.keeping import Keeping
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import WATCH_S, Recovery
@@ -58,6 +59,8 @@ class WorkforceConfig:
     """How long workers may take to come."""
     ready_s: float = 60.0
     """How long a migration's targets may take to be ready; then it is given up."""
+    force: bool = False
+    """Start also with more workers than there is room for."""
 
 
 class Workforce:
@@ -108,6 +111,7 @@ class Workforce:
         self, layouts: Mapping[str, Layout], slices: int, config: WorkforceConfig, version: PlanVersion
     ) -> Roster:
         """The first workers that come, warm, with an even share each."""
+        self.cluster.check(config.workers, force=config.force)
         self.cluster.ask(config.workers)
         workers = self.cluster.wait_for(config.workers, config.start_s)[: config.workers]
         check_elsewhere(self.cluster.spark, TASKS_EACH * config.workers)
@@ -173,6 +177,9 @@ class Workforce:
                 roster.standbys.lacking(error.step, worker, slices)
                 self._durable = True
             return roster.plan
+
+    def waiting(self) -> str | None:
+        return waiting(self.roster, self.migrator)
 
     def due(self, here: Point) -> bool:
         return self.stopping.due(here)

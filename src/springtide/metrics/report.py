@@ -189,6 +189,8 @@ class EpochReport:
     """
     published_again: bool = False
     """An earlier driver computed it; this one published it again."""
+    without_input: bool = False
+    """No source had anything new: it happened because something else was due, such as a migration's next step."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -50,6 +50,8 @@ class Options:
     """How hot slices are, if that counts."""
     hold_s: float = 10.0
     """For `lazy`: how long the old owner is kept."""
+    force: bool = False
+    """For scaling: also to more workers than there is room for."""
 
 
 Strategy = Callable[[Sequence[Move], Options], tuple[Step, ...]]

@@ -1,0 +1,48 @@
+"""Workers that come for a growth, and are given back if it is called off."""
+
+from collections.abc import Callable
+
+from springtide.engine.roster import Roster
+from springtide.ids import WorkerId
+from springtide.plan.worker import Worker
+
+
+class Growth:
+    """How many workers there should be, how many there were before the last change of that, and who."""
+
+    def __init__(self, roster: Roster, start_s: float) -> None:
+        """New workers may take `start_s` to come."""
+        self.roster, self.start_s = roster, start_s
+        self._wanted_before = roster.wanted
+        self._there_before = frozenset[WorkerId]()
+
+    def want(self, workers: int) -> None:
+        """There should be so many from now on. Nobody is asked yet."""
+        roster = self.roster
+        self._wanted_before, roster.wanted = roster.wanted, workers
+        self._there_before = roster.cluster.alive()
+
+    def bring(self, workers: int, wanted: Callable[[], bool]) -> list[Worker]:
+        """Ask for workers until there are so many, and let them get warm; those that are new and of use.
+
+        It takes its time, beside the epochs, and ends early if they are not wanted any more: `give_back` then.
+        """
+        roster = self.roster
+        with roster.lock:
+            before = len(roster.staying())
+        roster.cluster.ask(workers)
+        there = roster.cluster.wait_for(workers, self.start_s, wanted)
+        with roster.lock:
+            known = {w.id for w in roster.plan.workers}
+        new = [w for w in there if w.id not in known][: workers - before]
+        warm = roster.cluster.warm_up([w.id for w in new], wanted)
+        with roster.lock:
+            return roster.still_new(new, warm)
+
+    def undo(self) -> None:
+        """As many should be there as before."""
+        self.roster.wanted = self._wanted_before
+
+    def give_back(self) -> None:
+        """No more are asked for than are wanted; who came since, or is still to come, goes."""
+        self.roster.cluster.give_back(self.roster.wanted, self._there_before)
