@@ -17,7 +17,15 @@ from waiting import wait_until
 from springtide import App, sinks, sources
 from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
-from springtide.engine.spark_internals import Executors, Placement, arrow_schema, executor_place, spark_schema
+from springtide.engine.spark_internals import (
+    Counted,
+    Executors,
+    Mark,
+    Placement,
+    arrow_schema,
+    executor_place,
+    spark_schema,
+)
 from springtide.engine.sparklog import offsets
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
@@ -161,6 +169,29 @@ def test_a_placed_task_keeps_its_rows_and_knows_its_executor(spark: "SparkSessio
     placed = placement.place(spark.range(0, 6, 1, 3), [executor_place("localhost", "driver")])
     found = placed.mapInArrow(task, "where STRING").collect()
     assert sorted(row["where"] for row in found) == ["driver [0, 1]", "driver [2, 3]", "driver [4, 5]"]
+
+
+def test_marked_rows_are_counted_once_however_often_they_are_read(spark: "SparkSession") -> None:
+    """By two readers in one job, by a second job, and above a shuffle; the count is there when the job ends."""
+    rows = spark.range(0, 100, 1, 4).selectExpr(
+        "id",
+        "IF(id % 10 = 0, 'x', NULL) AS bad",
+        "IF(id % 2 = 0, struct(id AS n, IF(id < 7, 'y', NULL) AS bad), NULL) AS s",
+    )
+    counted = Counted(rows, (Mark(1), Mark(1, struct=2, size=2)))
+    assert counted.rows() == 0
+    twice = counted.frame.union(counted.frame).groupBy((F.col("id") % 3).alias("k")).count()
+    assert sorted(row["count"] for row in twice.collect()) == [66, 66, 68]
+    assert counted.rows() == 10 + 4
+    assert counted.frame.count() == 100
+    assert counted.rows() == 14
+    assert [row.id for row in counted.frame.collect()] == list(range(100))
+
+
+def test_rows_that_nobody_reads_are_not_counted(spark: "SparkSession") -> None:
+    counted = Counted(spark.range(0, 100, 1, 2).selectExpr("id", "'x' AS bad"), (Mark(1),))
+    assert counted.frame.limit(3).collect()
+    assert 3 <= counted.rows() < 100
 
 
 def test_executors_are_told_by_id_and_host(spark: "SparkSession") -> None:

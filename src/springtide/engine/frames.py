@@ -8,17 +8,16 @@ from types import TracebackType
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed, Source
-from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
 from springtide.engine.shedder import Producer, Tally, producer, tally
-from springtide.engine.spark_internals import observed, spark_schema
+from springtide.engine.spark_internals import Counted, spark_schema
 from springtide.engine.staff import Staff
 from springtide.engine.worker.written import ReadBlocks
 from springtide.ids import Epoch, WorkerId
@@ -57,15 +56,16 @@ class EpochFrames:
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
         self._kept: list[DataFrame] = []
-        self._observed: list[Observation] = []
         self._lock = threading.RLock()
         self._frames: dict[Form, DataFrame] = {}
         self._uses = Counter(self._forms())
         self._tallied: dict[str, Tally] = {}
         self._producers: dict[str, Producer] = {}
-        counted = bound.graph.may_shed
-        root = self._keep(batch) if counted or inputs.several else batch
-        self._sources = inputs.split(root)
+        malformed = inputs.malformed(batch)
+        self._malformed = Counted(batch, malformed) if malformed else None
+        """Counts what is read of the epoch, in whichever attempt: another one need not read it again."""
+        root = batch if self._malformed is None else self._malformed.frame
+        self._sources = inputs.split(self._keep(root) if bound.graph.may_shed or inputs.several else root)
 
     def __enter__(self) -> "EpochFrames":
         return self
@@ -81,7 +81,6 @@ class EpochFrames:
         with self._lock:
             self.outputs.clear()
             self._frames.clear()
-            self._observed.clear()
             self._tallied.clear()
             self._producers.clear()
 
@@ -161,10 +160,8 @@ class EpochFrames:
         return build(node, [self.committed(parent) for parent in node.parents])
 
     def dead_letters(self) -> int:
-        """Malformed records seen while the epoch was computed."""
-        if self._tallied:
-            return sum(tally.dead_letters for tally in self._tallied.values())
-        return sum(observed(o, "malformed") for o in self._observed)
+        """Malformed records seen while the epoch was computed, each once, however many steps read their source."""
+        return 0 if self._malformed is None else self._malformed.rows()
 
     def tallies(self) -> dict[str, Tally]:
         """By producer: what it offered, and what its consumers got. Sources are counted always, keyed steps that shed.
@@ -203,28 +200,13 @@ class EpochFrames:
             rows = self._produced(step).shed(share) if share < 1 else None
             if isinstance(node, Keyed):
                 return self._from_blocks(step) if rows is None else rows
-            frame = self._without_corrupt(self._sources[step] if rows is None else rows)
+            frame = _without_corrupt(self._sources[step] if rows is None else rows)
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
         graph = self.bound.graph
         # Rows of an app that may shed are kept as they come from its sources.
         fresh = not graph.may_shed if isinstance(node, Source) else graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
-
-    def _without_corrupt(self, frame: DataFrame) -> DataFrame:
-        """Rows that fit the schema; the others are counted, and stay only if the app has a way for them."""
-        if MALFORMED in frame.columns:
-            return frame if self.bound.graph.may_shed else self._counted(frame, MALFORMED)
-        if CORRUPT not in frame.columns:
-            return frame
-        if self.bound.graph.may_shed:  # They are tallied.
-            return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
-        return self._counted(frame, CORRUPT).filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
-
-    def _counted(self, frame: DataFrame, malformed: str) -> DataFrame:
-        observation = Observation()
-        self._observed.append(observation)
-        return frame.observe(observation, F.count(F.col(malformed)).alias("malformed"))
 
     def _from_blocks(self, step: str) -> DataFrame:
         refs = self.outputs.get(step, ())
@@ -245,3 +227,8 @@ class EpochFrames:
         kept = frame.persist()
         self._kept.append(kept)
         return kept
+
+
+def _without_corrupt(frame: DataFrame) -> DataFrame:
+    """Rows that fit the schema; the others stay only if the app has a way for them."""
+    return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT) if CORRUPT in frame.columns else frame

@@ -1,15 +1,19 @@
 """The sources of an app as one streaming DataFrame, so that all share one sequence of epochs."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
 from springtide.engine.generator_source import generator_stream
 from springtide.engine.kafka.source import kafka_stream
+from springtide.engine.spark_internals import Mark
 from springtide.errors import BadType
 
 TAG = "__source"
@@ -74,6 +78,17 @@ class Inputs:
     def several(self) -> bool:
         return len(self.names) > 1
 
+    def malformed(self, batch: DataFrame) -> tuple[Mark, ...]:
+        """The columns that are not null in malformed records, of all sources that hand these on."""
+        if not self.several:
+            return _marks(batch.columns)
+        found = []
+        for place, column in enumerate(batch.schema):
+            if isinstance(column.dataType, StructType):
+                names = column.dataType.fieldNames()
+                found += [replace(mark, struct=place, size=len(names)) for mark in _marks(names)]
+        return tuple(found)
+
     def split(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows in an epoch."""
         if not self.several:
@@ -81,6 +96,10 @@ class Inputs:
         return {
             name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)
         }
+
+
+def _marks(columns: Sequence[str]) -> tuple[Mark, ...]:
+    return tuple(Mark(number) for number, name in enumerate(columns) if name in (CORRUPT, MALFORMED))
 
 
 def _tagged(frame: DataFrame, index: int, frames: list[DataFrame]) -> DataFrame:

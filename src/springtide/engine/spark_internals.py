@@ -7,6 +7,7 @@ import atexit
 import json
 import shutil
 import tempfile
+import threading
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -32,12 +33,6 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema)
 
 
-def observed(observation: Observation, metric: str) -> int:
-    """A metric of an observed DataFrame that was used; 0 if Spark found that it needed none of its rows."""
-    java = observation._jo
-    return int(observation.get[metric]) if java is not None and java.getRow().length() else 0
-
-
 def _compiled(spark: SparkSession, source: str) -> Any:
     """A Java file beside this one, compiled in the driver by the compiler in Spark's own jars."""
     jvm: Any = spark._jvm
@@ -45,6 +40,36 @@ def _compiled(spark: SparkSession, source: str) -> Any:
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(Path(__file__).with_name(source).read_text())
     return compiler
+
+
+_shipped_classes: dict[tuple[str, str], Any] = {}
+"""By Spark application and class: its constructor, as soon as executors can have it."""
+_shipping = threading.Lock()
+
+
+def _shipped(spark: SparkSession, name: str) -> Any:
+    """The constructor of a Java class beside this file, which tasks can use, too; compiled once a Spark application."""
+    with _shipping:
+        key = (spark.sparkContext.applicationId, name)
+        if key not in _shipped_classes:
+            compiler = _compiled(spark, f"{name}.java")
+            # Executors that come later fetch the jar from the driver, so it has to stay.
+            jar = Path(tempfile.mkdtemp(prefix="springtide-java-"), f"{name}-{uuid.uuid4().hex}.jar")
+            atexit.register(shutil.rmtree, jar.parent, ignore_errors=True)
+            classes = compiler.getBytecodes()
+            with zipfile.ZipFile(jar, "w") as archive:
+                for found in classes:
+                    archive.writestr(f"{found.replace('.', '/')}.class", bytes(classes[found]))
+            spark.sparkContext._jsc.addJar(str(jar))
+            loaded = compiler.getClassLoader().loadClass(f"springtide.{name}")
+            _shipped_classes[key] = loaded.getConstructors()[0]
+        return _shipped_classes[key]
+
+
+def _frame_of(rdd: Any, like: DataFrame) -> DataFrame:
+    """A DataFrame of an RDD of Spark's own rows, with the columns of another one."""
+    session = like.sparkSession
+    return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, like._jdf.schema(), False), session)
 
 
 class Placement:
@@ -56,19 +81,7 @@ class Placement:
     def __init__(self, spark: SparkSession, property_name: str) -> None:
         self._gateway: Any = spark.sparkContext._gateway
         self._property = property_name
-        self._constructor = self._compile(spark)
-
-    def _compile(self, spark: SparkSession) -> Any:
-        compiler = _compiled(spark, "PlacedRDD.java")
-        # Executors that come later fetch the jar from the driver, so it has to stay.
-        jar = Path(tempfile.mkdtemp(prefix="springtide-placement-"), f"placement-{uuid.uuid4().hex}.jar")
-        atexit.register(shutil.rmtree, jar.parent, ignore_errors=True)
-        classes = compiler.getBytecodes()
-        with zipfile.ZipFile(jar, "w") as archive:
-            for name in classes:
-                archive.writestr(f"{name.replace('.', '/')}.class", bytes(classes[name]))
-        spark.sparkContext._jsc.addJar(str(jar))
-        return compiler.getClassLoader().loadClass("springtide.PlacedRDD").getConstructors()[0]
+        self._constructor = _shipped(spark, "PlacedRDD")
 
     def place(self, frame: DataFrame, places: Sequence[str]) -> DataFrame:
         """The same rows; partition i runs on `places[i]`, all over again if there are fewer; see `executor_place`."""
@@ -80,10 +93,51 @@ class Placement:
         arguments[0] = frame._jdf.queryExecution().toRdd()
         arguments[1] = names
         arguments[2] = self._property
-        rdd = self._constructor.newInstance(arguments)
-        session = frame.sparkSession
-        placed = session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False)
-        return DataFrame(placed, session)
+        return _frame_of(self._constructor.newInstance(arguments), frame)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A column that is not null in the rows to be counted: its place in the row, or in a struct of the row."""
+
+    column: int
+    struct: int = -1
+    """The struct's place in the row; -1 if the column is the row's own."""
+    size: int = 0
+    """The struct's number of fields."""
+
+
+class Counted:
+    """A DataFrame that counts its marked rows while jobs read it.
+
+    A task tells its count with its success, and the driver knows of it before the job ends: there is nothing to wait
+    for. Counts go by partition, and a partition that is read again gives the same one, so that repeated tasks, several
+    jobs and several readers count a row once. Rows that no job reads are not counted.
+    """
+
+    def __init__(self, frame: DataFrame, marks: Sequence[Mark]) -> None:
+        context: Any = frame.sparkSession.sparkContext
+        gateway = context._gateway
+        self._told = context._jsc.sc().collectionAccumulator()
+        arguments = gateway.new_array(gateway.jvm.java.lang.Object, 5)
+        arguments[0] = frame._jdf.queryExecution().toRdd()
+        for place, field in enumerate(("struct", "size", "column"), start=1):
+            numbers = gateway.new_array(gateway.jvm.int, len(marks))
+            for i, mark in enumerate(marks):
+                numbers[i] = getattr(mark, field)
+            arguments[place] = numbers
+        arguments[4] = self._told
+        self.frame = _frame_of(_shipped(frame.sparkSession, "CountedRDD").newInstance(arguments), frame)
+        """The same rows."""
+
+    def rows(self) -> int:
+        """The marked rows of all partitions that were read so far."""
+        found: dict[tuple[int, int], int] = {}
+        for told in self._told.value():
+            mark, partition, rows = map(int, told.split())
+            # Who stopped early, because it needed no more rows, has seen fewer.
+            found[mark, partition] = max(rows, found.get((mark, partition), 0))
+        return sum(found.values())
 
 
 def executor_place(host: str, executor: str) -> str:
