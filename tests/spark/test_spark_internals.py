@@ -44,6 +44,7 @@ def test_schemas_survive_the_way_to_spark_and_back() -> None:
             ("flag", pa.bool_()), ("int", pa.int32()), ("long", pa.int64()), ("float", pa.float32()),
             ("double", pa.float64()), ("text", pa.string()), ("bytes", pa.binary()), ("day", pa.date32()),
             ("money", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("list", pa.list_(pa.int64())),
+            ("wall", pa.timestamp("us")),
         ]
     )  # fmt: skip
     back = arrow_schema(spark_schema(schema))

@@ -11,6 +11,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
+from springtide.engine.files_source import files_stream
 from springtide.engine.generator_source import generator_stream
 from springtide.engine.kafka.source import kafka_stream
 from springtide.engine.spark_internals import Mark
@@ -39,20 +40,8 @@ def _open(spark: SparkSession, source: Source) -> DataFrame:
     if isinstance(spec, Streaming):
         return spec.open(spark)
     if isinstance(spec, Files):
-        return _open_files(spark, spec)
+        return files_stream(spark, source.name, spec)
     raise BadType(f"unknown kind of source {spec!r}")
-
-
-def _open_files(spark: SparkSession, spec: Files) -> DataFrame:
-    reader = spark.readStream.format(spec.format).options(**spec.options)
-    if spec.schema is None:
-        return reader.load(spec.path)
-    if spec.format not in ("json", "csv"):
-        return reader.schema(spec.schema).load(spec.path)
-    if spec.malformed == "fail":
-        return reader.schema(spec.schema).option("mode", "FAILFAST").load(spec.path)
-    with_corrupt = f"{spec.schema}, {CORRUPT} STRING"
-    return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The Spark schema of rows that Python hands to Spark."""
-    return from_arrow_schema(schema)
+    """The Spark schema of rows that Python hands to Spark; times without a zone stay so."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def _compiled(spark: SparkSession, source: str) -> Any:
