@@ -171,7 +171,9 @@ class EpochFrames:
         graph = self.bound.graph
         if graph.may_shed and not self._tallied:
             counted = {p for p, some in self._shares.items() if isinstance(graph[p], Source) or min(some) < 1}
-            self._tallied = tally({p: self._produced(p) for p in counted}, self._shares)
+            producers = {p: self._produced(p) for p in counted}
+            with self.staff.watch.job(min(counted), "counting its rows"):
+                self._tallied = tally(producers, self._shares)
         return self._tallied
 
     @cached_property
@@ -189,7 +191,8 @@ class EpochFrames:
             if step not in self._producers:
                 node = self.bound.graph[step]
                 rows = self._sources[step] if isinstance(node, Source) else self._from_blocks(step)
-                self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
+                with self.staff.watch.job(step, "ranking its rows"):
+                    self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
             return self._producers[step]
 
     def _build(self, form: "Form", consumer: str) -> DataFrame:

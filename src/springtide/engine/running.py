@@ -30,6 +30,7 @@ from springtide.engine.epoch import EpochRunner
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
@@ -71,6 +72,7 @@ class Running:
         spark = spark or SparkSession.getActiveSession()
         self._claim: Claim | None = None
         self._staff: Staff | None = None
+        self._watch: JobWatch | None = None
         self._scratch: str | None = None
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
@@ -102,7 +104,10 @@ class Running:
         local = None if config.local is None else _absolute(config.local)
         if local is None:
             local = self._scratch = tempfile.mkdtemp(prefix=f"springtide-{dataflow.name}-")
-        self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
+        self._watch = JobWatch(spark.sparkContext, config.stall_s)
+        self._watch.on_stuck = self.finish
+        self._watch.start()
+        self._staff = self._hire(dataflow, bound, self._watch, Storage(local, store.url, config.workforce is not None))
         history = History(PatientStore(store), config.durable_every, Depositing(spark, self._staff))
         progress = Progress(graph, store=store)
         self.at_end.append(progress.close)
@@ -120,7 +125,7 @@ class Running:
             return Conductor(runner, start, {"availableNow": True})
         return Conductor(runner, start, {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"})
 
-    def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
+    def _hire(self, dataflow: Dataflow, bound: BoundGraph, watch: JobWatch, storage: Storage) -> Staff:
         config, spark = self.config, self._spark
         head = ManifestLog(open_store(storage.durable)).head()
         version = PlanVersion(1 if head is None else head.plan + 1)
@@ -128,7 +133,7 @@ class Running:
             layouts = {step: logic.layout for step, logic in bound.logics.items()}
             return Workforce(
                 dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
-                lambda: heat(self.reports),
+                watch, lambda: heat(self.reports),
             )  # fmt: skip
         plan = even_plan(
             tuple(bound.logics),
@@ -137,7 +142,7 @@ class Running:
             worker=EMBEDDED,
             version=version,
         )
-        return Alone(plan, storage)
+        return Alone(plan, storage, watch)
 
     @property
     def active(self) -> bool:
@@ -222,7 +227,10 @@ class Running:
         return seconds is not None and time.monotonic() - self._started >= seconds
 
     def stop(self) -> list[EpochReport]:
-        """Finish the epoch in flight, stop the query, give the checkpoint back."""
+        """Finish the epoch in flight, stop the query, give the checkpoint back.
+
+        WaitedTooLong if the epoch in flight gives no sign of life; it is left behind, and does not become true.
+        """
         conductor = self._conductor
         try:
             conductor.stop()
@@ -242,6 +250,9 @@ class Running:
         staff, self._staff = self._staff, None
         if staff is not None:
             staff.stop()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
         if self._claim is not None:
             self._claim.release()
             self._claim = None

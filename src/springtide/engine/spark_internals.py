@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -220,6 +221,12 @@ class Executors:
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+
+
+def tagged_jobs(context: SparkContext, tag: str) -> list[int]:
+    """The active jobs that have a tag."""
+    store = context._jsc.sc().statusStore()
+    return [job for job in context.statusTracker().getActiveJobsIds() if store.job(job).jobTags().contains(tag)]
 
 
 def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:
