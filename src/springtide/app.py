@@ -19,6 +19,7 @@ from springtide.engine.config import RunConfig
 from springtide.engine.interval import Interval
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, box
+from springtide.engine.stall import STALL_S, checked_stall_s
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
 from springtide.metrics.report import EpochReport
@@ -57,6 +58,7 @@ class App(Dataflow):
         trigger_s: float = 0.0,
         local: str | None = None,
         durable_every: int | str | Interval = 1,
+        stall_s: float = STALL_S,
         master: str | None = None,
         workers: int | None = None,
         replicas: int = 1,
@@ -76,6 +78,10 @@ class App(Dataflow):
         With `durable_every`, the state goes to the durable store once in so many epochs, or once in a time such as
         `"30 seconds"`: less is written, and if every copy of some state is lost, the epochs since are repeated from
         their sources. What sinks have had is not published again.
+
+        Jobs that show no progress for `stall_s` seconds, or three times that while tasks run, are cancelled and tried
+        again once; then the app fails with an error that says what Spark showed. It also fails if an epoch gives no
+        sign of life for six times that.
 
         With `workers`, keyed state is spread over so many Spark executors, each slice with so many
         `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
@@ -99,6 +105,7 @@ class App(Dataflow):
             local,
             Interval.of(durable_every),
             workforce,
+            checked_stall_s(stall_s),
             session,
             None if self._adapt is None or self._adapt.force else self._adapt.maximum,
         )

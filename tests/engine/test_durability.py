@@ -12,6 +12,7 @@ from springtide.blocks.durable import DurableLog
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.blocks.store import LocalStore
+from springtide.engine import durability as durability_module
 from springtide.engine.depositing import whole, with_deposits
 from springtide.engine.durability import LATE, REST_S, Durability
 from springtide.engine.history import CannotRepeat, History
@@ -19,6 +20,7 @@ from springtide.engine.interval import Interval
 from springtide.engine.worker.deposit import Deposit
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 from springtide.testing import ManualClock
+from springtide.waits import WaitedTooLong
 
 
 def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
@@ -300,3 +302,19 @@ class TestHistory:
         last = ManifestLog(store).head()
         assert last is not None
         assert last.epoch == 4, "nothing was changed"
+
+
+def test_a_durable_checkpoint_is_not_waited_for_without_an_end(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durability_module, "DEPOSIT_S", 0.05)
+    depositor = Depositor()
+    durability = Durability(DurableLog(store), Interval(2), depositor, None)
+    try:
+        for epoch in range(3):
+            durability.committed(manifest(epoch, run(f"r{epoch}", "0-7", epoch)))
+        for waits in (durability.wait, lambda: durability.now(manifest(2), {}), lambda: durability.finish(manifest(2))):
+            with pytest.raises(WaitedTooLong, match="a durable checkpoint"):
+                waits()
+    finally:
+        depositor.go_on.set()

@@ -52,7 +52,12 @@ def test_every_record_once_over_runs_and_new_partitions(
 
 def test_records_that_do_not_parse_are_counted(run_app: RunApp, broker: Broker, topic: str) -> None:
     """Fault: malformed records. Each is one dead letter, and no other row is lost."""
-    bad = ["{", "", "12", "[]", '[{"user": "a", "n": 1}, {"user": "b", "n": 2}]', '{"user": "c", "n": "many"}', None]
+    bad = [
+        "{", "", "12", "[]", '[{"user": "a", "n": 1}, {"user": "b", "n": 2}]', '{"user": "c", "n": "many"}', None,
+        '{"user": "c", "n": 1} and more', '{"user": "c", "n": 1}{"user": "d", "n": 2}', '{"user": "c", "n": 1}\n{}',
+        '{"user": "c", "n": 1}}', '{"user": "c", "n": 1}]', "{'user': 'c', 'n': 1}", '{user: "c", "n": 1}', "null",
+        b'{"user": "\xff", "n": 1}', b'\xef\xbb\xbf{"user": "c", "n": 1}', '{"user": "c", "n": 1}\0', '{"n": 1,}',
+    ]  # fmt: skip
     produce(broker.servers, topic, bad)
     put(broker.servers, topic, orders(0, 20))
     app, sink = copied(sources.kafka(broker.servers, topic, schema=SCHEMA))
@@ -60,6 +65,30 @@ def test_records_that_do_not_parse_are_counted(run_app: RunApp, broker: Broker, 
     assert bag(sink.rows()) == bag(orders(0, 20))
     assert sum(report.dead_letters for report in reports) == len(bad)
     assert sum(report.rows_in for report in reports) == 20 + len(bad)
+
+
+def test_a_lenient_source_takes_what_spark_takes(run_app: RunApp, broker: Broker, topic: str) -> None:
+    produce(broker.servers, topic, ["{'user': 'c', 'n': 1} and more", "[]", '[{"user": "a", "n": 1}]', "12"])
+    app, sink = copied(sources.kafka(broker.servers, topic, schema=SCHEMA, lenient=True))
+    assert sum(report.dead_letters for report in run_app(app)) == 3
+    assert sink.rows() == [{"user": "c", "n": 1}]
+
+
+def test_what_a_sink_writes_is_sound(run_app: RunApp, broker: Broker, topic: str) -> None:
+    """Not-a-number and infinity, which JSON has no numbers for, come back from a topic as they went into it."""
+    schema, values = "user STRING, x DOUBLE", ["NaN", "Infinity", "-Infinity", "0.5"]
+    rows = sources.kafka(broker.servers, topic, format="raw")
+    between = create(broker.servers, f"{topic}-between", 1)
+    produce(broker.servers, topic, values)
+    app = App("written")
+    numbers = app.source("in", rows).transform(
+        "numbers", lambda df: df.selectExpr("'é' AS user", "CAST(CAST(value AS STRING) AS DOUBLE) AS x")
+    )
+    numbers.sink("out", sinks.kafka(broker.servers, between))
+    run_app(app)
+    app, sink = copied(sources.kafka(broker.servers, between, schema=schema))
+    assert sum(report.dead_letters for report in run_app(app)) == 0
+    assert bag(sink.rows()) == bag({"user": "é", "x": float(value)} for value in values)
 
 
 def test_records_that_do_not_parse_go_to_a_topic_as_they_came(
@@ -134,6 +163,7 @@ def test_without_servers_the_error_says_where_to_name_them(run_app: RunApp, monk
         ({"format": "raw", "subscribe": "b"}, "topic="),
         ({"format": "avro", "schema": SCHEMA}, "'avro'"),
         ({}, "a schema"),
+        ({"format": "raw", "lenient": True}, "lenient"),
         ({"schema": SCHEMA, "starting": "now"}, "'now'"),
         ({"schema": SCHEMA, "malformed": "topic:"}, "topic:NAME"),
         ({"schema": SCHEMA, "malformed": "topic:t"}, "another topic"),

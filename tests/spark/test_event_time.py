@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from operators_kit import DDL, NOON, SCHEMA, RunApp, made, rows_of
 from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
@@ -117,6 +118,28 @@ def test_event_time(run_app: RunApp, tmp_path: Path) -> None:
     without_time = sum(row["at"] is None for rows in epochs for row in rows)
     assert without_time > 0
     assert _sum(reports, "tumbling", "malformed_rows") == without_time
+
+
+@pytest.mark.usefixtures("tokyo")
+def test_times_without_a_zone_stay_so(run_app: RunApp, tmp_path: Path) -> None:
+    """Through windows, deduplication and a map, in a session whose zone is not UTC."""
+    wall = [datetime(2024, 5, 1, 12, 0, second) for second in (1, 8, 31)]
+    epochs = [[{"k": "a", "at": at} for at in wall], [{"k": "a", "at": datetime(2024, 5, 1, 12, 1)}]]
+    schema = pa.schema([("k", pa.string()), ("at", pa.timestamp("us"))])
+    app, out = App("wall-time"), {name: sinks.memory() for name in ("windows", "within", "mapped")}
+    rows = app.source("rows", parquet_epochs(tmp_path / "in", epochs, schema, "k STRING, at TIMESTAMP_NTZ"))
+    rows.key_by("k").window("at", SIZE).aggregate("windows", c=agg.count()).sink("w", out["windows"])
+    rows.key_by("at").dedupe("within", column="at", within="15 seconds").sink("d", out["within"])
+    rows.map_batches("mapped", lambda table: table, schema).sink("m", out["mapped"])
+    run_app(app)
+    start = datetime(2024, 5, 1, 12)
+    counted = {(start, 2, False), (start + 3 * SIZE, 1, False), (start + 6 * SIZE, 1, False), (start, 2, True)}
+    assert {(r["window_start"], r["c"], r["final"]) for r in out["windows"].rows()} == counted
+    assert {r["window_end"] - r["window_start"] for r in out["windows"].rows()} == {SIZE}
+    for name in ("within", "mapped"):
+        assert bag(out[name].rows()) == bag(row for rows in epochs for row in rows)
+    for name, column in (("windows", "window_start"), ("windows", "window_end"), ("within", "at"), ("mapped", "at")):
+        assert {t.schema.field(column).type for t in out[name].epochs.values()} == {pa.timestamp("us")}
 
 
 def _sum(reports: list[EpochReport], step: str, field: str) -> int:

@@ -57,7 +57,7 @@ def running(root: Path) -> Iterator[Address]:
     source = Path(springtide.__file__).parents[1]
     path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
     command = [
-        sys.executable, "-c", "from springtide.cli.main import main; main()", "run", "app.py", "--workers", "2",
+        sys.executable, "-c", "from springtide.cli.entry import main; main()", "run", "app.py", "--workers", "2",
         "--checkpoint", "checkpoint", "--conf", "spark.driver.memory=1g",
     ]  # fmt: skip
     log = root / "app.log"

@@ -144,6 +144,28 @@ def _us(time: datetime) -> int:
     return (time - BEGINNING) // timedelta(microseconds=1)
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", ["us", "ms"])
+def test_windows_have_the_zone_of_their_event_times_or_none(zone: str | None, unit: str) -> None:
+    """In the output and in the state, for updates and for final rows; the zone moves no window."""
+    rows = pa.schema([("k", pa.string()), ("t", pa.timestamp(unit, zone)), ("v", pa.int64())])
+    logic = AggregateLogic(KEY, rows, {"n": agg.count()}, 4, Window("t", 10 * SECOND, 10 * SECOND, 0))
+    for name in ("window_start", "window_end"):
+        assert logic.output.field(name).type == pa.timestamp("us", zone)
+    assert logic.layout.key.field("window_start").type == pa.timestamp("us", zone)
+    farm = Farm(logic, rows, good_hash, 4, [0, 0, 1, 1])
+    times = pa.array([12, 17, 31], pa.timestamp("s")).cast(pa.timestamp(unit)).to_pylist()
+    times = times if zone is None else [time.replace(tzinfo=UTC) for time in times]
+    found = farm.epoch([{"k": "a", "t": time, "v": 1} for time in times]).output + farm.epoch().output
+    expected = {(10, 20, 2, False), (30, 40, 1, False), (10, 20, 2, True)}
+    assert {(_s(r["window_start"]), _s(r["window_end"]), r["n"], r["final"]) for r in found} == expected
+    assert {r["window_start"].tzinfo is None for r in found} == {zone is None}
+
+
+def _s(time: datetime) -> int:
+    return _us(time if time.tzinfo is not None else time.replace(tzinfo=UTC)) // SECOND
+
+
 def windowed(window: Window, hash_of: Hash = good_hash, owner: list[int] | None = None) -> Farm:
     logic = AggregateLogic(KEY, ROWS, {"n": agg.count(), "total": agg.sum("v")}, 4, window)
     return Farm(logic, ROWS, hash_of, 4, owner or [0, 0, 1, 1])

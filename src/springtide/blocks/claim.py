@@ -19,6 +19,7 @@ from typing import Any
 from springtide import faults
 from springtide.blocks.errors import AlreadyThere, CheckpointInUse
 from springtide.blocks.store import Store
+from springtide.waits import let_go
 
 DIRECTORY = "drivers"
 LEASE_S = 30.0
@@ -86,7 +87,7 @@ class Claim:
     def release(self) -> None:
         """Let the next driver in at once."""
         self._done.set()
-        self._renewal.join()
+        let_go(self._renewal)
         self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "pid": RELEASED}).encode())
 
 

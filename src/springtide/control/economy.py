@@ -17,6 +17,7 @@ from springtide.policies.shedding.model import InstanceKey, Machine, Model
 from springtide.policies.shedding.probabilities import desired_of_tasks
 from springtide.policies.shedding.verdict import QodDecision
 from springtide.policies.shedding.warmup import WarmUp, still_warming
+from springtide.waits import let_go
 
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
@@ -87,7 +88,7 @@ class Economy:
             thread, self._thread = self._thread, None
             self._stopped.set()
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            let_go(thread)
 
     def _run(self) -> None:
         while not self._stopped.wait(self.config.cycle_s):

@@ -15,6 +15,7 @@ from springtide.policies.decision import Decision, Hold, Rebalance, Scale, actio
 from springtide.policies.effect import gauge, helped
 from springtide.policies.past import Entry
 from springtide.policies.stability import Verdict
+from springtide.waits import let_go
 
 NUMBER = re.compile(r"[0-9][0-9., ]*")
 
@@ -71,7 +72,7 @@ class Loop:
     def stop(self) -> None:
         self._stopped.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join()
+            let_go(self._thread)
 
     def _run(self) -> None:
         while not self._stopped.wait(self.pace.interval_s):

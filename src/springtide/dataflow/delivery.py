@@ -91,7 +91,7 @@ def _once(kafka: Any, address: Address, epoch: int, part: int, rows: list[pa.Rec
         if group.committed([marker], timeout=ANSWER_S)[0].offset > epoch:
             return
         producer.begin_transaction()
-        _send(producer, address.topic, rows)
+        _send(producer, address, epoch, part, rows)
         marker.offset = epoch + 1
         producer.send_offsets_to_transaction([marker], group.consumer_group_metadata(), ANSWER_S)
         faults.fire("publish.sent", epoch)
@@ -102,14 +102,18 @@ def _once(kafka: Any, address: Address, epoch: int, part: int, rows: list[pa.Rec
         producer.purge()
 
 
-def _send(producer: Any, topic: str, rows: list[pa.RecordBatch]) -> None:
+def _send(producer: Any, address: Address, epoch: int, part: int, rows: list[pa.RecordBatch]) -> None:
     for batch in rows:
         for key, value in zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True):
+            deadline = time.monotonic() + PATIENCE_S
             while True:
                 try:
-                    producer.produce(topic, value, key)
+                    producer.produce(address.topic, value, key)
                     break
                 except BufferError:
+                    if time.monotonic() > deadline:
+                        reason = f"the client's queue was full for {PATIENCE_S:.0f} s: see whether the broker answers"
+                        raise NotDelivered(address.topic, part, epoch, reason) from None
                     producer.poll(PAUSE_S)
         producer.poll(0)
 

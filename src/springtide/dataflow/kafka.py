@@ -38,6 +38,7 @@ class Kafka:
     position: bool = False
     client: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    lenient: bool = False
     kind: str = "kafka"
     replayable: bool = True
 
@@ -66,6 +67,8 @@ class Kafka:
             raise BadGraph(step, "a schema for JSON, for example schema='user STRING, n INT', or format='raw'", "none")
         if self.format == "raw" and (self.schema is not None or self.malformed != "count"):
             raise BadGraph(step, "neither schema= nor malformed= with format='raw', which parses nothing", "one")
+        if self.format == "raw" and self.lenient:
+            raise BadGraph(step, "no lenient= with format='raw', which parses nothing", "lenient=True")
         if self.starting not in ("earliest", "latest"):
             raise BadGraph(step, "starting='earliest' or 'latest'", repr(self.starting))
         if self.malformed not in ("count", "fail") and not self.dead_letter_topic:
@@ -97,6 +100,7 @@ def kafka(
     malformed: str = "count",
     position: bool = False,
     client: Mapping[str, str] | None = None,
+    lenient: bool = False,
     **options: str,
 ) -> Kafka:
     """A Kafka topic. With `servers` None, those of the environment variable `SPRINGTIDE_KAFKA`.
@@ -106,8 +110,11 @@ def kafka(
     the columns `_topic`, `_partition`, `_offset`, `_timestamp` and `_key`, too. `format="raw"` gives `key`,
     `value`, `topic`, `partition`, `offset` and `timestamp` as they are.
 
+    A record of JSON is one object in UTF-8 and nothing else. With `lenient=True`, text after the object is passed over,
+    and single quotes and invalid UTF-8 are taken.
+
     A new app starts at the `starting` end of the topic. Other options go to Spark, for example
     `maxOffsetsPerTrigger="10000"` or `**{"kafka.security.protocol": "SSL"}`; `client` has the settings of the same
     kind for librdkafka, with which the driver asks how far the topic is.
     """
-    return Kafka(servers, topic, schema, format, starting, malformed, position, client or {}, options)
+    return Kafka(servers, topic, schema, format, starting, malformed, position, client or {}, options, lenient)

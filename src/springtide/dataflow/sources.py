@@ -51,6 +51,7 @@ class Files:
     schema: str | None = None
     malformed: Malformed = "count"
     options: Mapping[str, str] = field(default_factory=dict)
+    lenient: bool = False
     kind: str = "files"
     admits: bool = False
     unique_rows: bool = False
@@ -83,18 +84,31 @@ class Generator:
 
 
 def files(
-    path: str, *, format: str = "text", schema: str | None = None, malformed: Malformed = "count", **options: str
+    path: str,
+    *,
+    format: str = "text",
+    schema: str | None = None,
+    malformed: Malformed = "count",
+    lenient: bool = False,
+    **options: str,
 ) -> Files:
     """Files by path or pattern. JSON and CSV need a `schema` ("user STRING, at TIMESTAMP").
 
     Records that do not fit the schema are counted as dead letters, or stop the app with
     `malformed="fail"`. Other options go to Spark, for example `maxFilesPerTrigger="1"`.
+
+    A line of JSON is one object in UTF-8 and nothing else. With `lenient=True` it is what Spark makes of it: text after
+    the object is passed over, an array gives its objects, and single quotes and invalid UTF-8 are taken. Files with
+    `multiLine`, an `encoding` or columns in their path (`day=1/`) are read by Spark's own reader, which does not look
+    at what comes after an object.
     """
     if malformed not in ("count", "fail"):
         raise BadValue(f"malformed must be 'count' or 'fail', not {malformed!r}")
     if format != "text" and schema is None:
         raise BadValue(f"files of format {format!r} need a schema, for example schema='user STRING, n INT'")
-    return Files(path, format, schema, malformed, options)
+    if lenient and format != "json":
+        raise BadValue(f"lenient is for files of JSON, not for those of format {format!r}")
+    return Files(path, format, schema, malformed, options, lenient)
 
 
 def generator(rate: Rate | float, **options: Any) -> Generator:

@@ -4,45 +4,63 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.spark.Partition;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.CollectionAccumulator;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The same rows, counted while a task reads them. The task then tells its partition and the counts, by source.
- * A row's first column is the number of its source, if there are several.
+ * The same rows, counted while a task reads them. The task then tells its partition, the rows of each source, and the
+ * rows with each marked column set. A row's first column is the number of its source, if there are several.
  */
 public final class CountedRDD extends RDD {
     private final CollectionAccumulator told;
     private final int sources;
+    private final int[] structs;
+    private final int[] sizes;
+    private final int[] columns;
 
-    public CountedRDD(RDD parent, CollectionAccumulator told, int sources) {
+    /**
+     * Mark i is column columns[i] of the row if structs[i] is negative, or else of the struct at structs[i], which has
+     * sizes[i] fields.
+     */
+    public CountedRDD(
+            RDD parent, CollectionAccumulator told, int sources, int[] structs, int[] sizes, int[] columns) {
         super(parent, parent.elementClassTag());
         this.told = told;
         this.sources = sources;
+        this.structs = structs;
+        this.sizes = sizes;
+        this.columns = columns;
     }
 
     public Iterator compute(Partition partition, TaskContext context) {
-        AtomicLongArray counts = new AtomicLongArray(sources);
+        AtomicLongArray counts = new AtomicLongArray(sources + columns.length);
         context.addTaskCompletionListener(new Tell(told, partition.index(), counts));
-        return new Counting(firstParent(elementClassTag()).iterator(partition, context), counts);
+        return new Counting(firstParent(elementClassTag()).iterator(partition, context), counts, this);
     }
 
     public Partition[] getPartitions() {
         return firstParent(elementClassTag()).partitions();
     }
 
+    private boolean marked(InternalRow row, int i) {
+        if (structs[i] < 0) {
+            return !row.isNullAt(columns[i]);
+        }
+        return !row.isNullAt(structs[i]) && !row.getStruct(structs[i], sizes[i]).isNullAt(columns[i]);
+    }
+
     private static final class Counting extends AbstractIterator {
         private final Iterator rows;
         private final AtomicLongArray counts;
-        private final boolean several;
+        private final CountedRDD of;
 
-        Counting(Iterator rows, AtomicLongArray counts) {
+        Counting(Iterator rows, AtomicLongArray counts, CountedRDD of) {
             this.rows = rows;
             this.counts = counts;
-            this.several = counts.length() > 1;
+            this.of = of;
         }
 
         public boolean hasNext() {
@@ -50,10 +68,18 @@ public final class CountedRDD extends RDD {
         }
 
         public Object next() {
-            Object row = rows.next();
-            int source = several ? ((SpecializedGetters) row).getInt(0) : 0;
-            counts.lazySet(source, counts.get(source) + 1); // One thread reads a partition; another may tell.
+            InternalRow row = (InternalRow) rows.next();
+            add(of.sources > 1 ? row.getInt(0) : 0);
+            for (int i = 0; i < of.columns.length; i++) {
+                if (of.marked(row, i)) {
+                    add(of.sources + i);
+                }
+            }
             return row;
+        }
+
+        private void add(int place) {
+            counts.lazySet(place, counts.get(place) + 1); // One thread reads a partition; another may tell.
         }
     }
 
@@ -70,8 +96,8 @@ public final class CountedRDD extends RDD {
 
         public void onTaskCompletion(TaskContext context) {
             StringBuilder line = new StringBuilder().append(partition);
-            for (int source = 0; source < counts.length(); source++) {
-                line.append(' ').append(counts.get(source));
+            for (int place = 0; place < counts.length(); place++) {
+                line.append(' ').append(counts.get(place));
             }
             told.add(line.toString());
         }

@@ -11,9 +11,12 @@ from springtide.engine.roster import Roster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
 from springtide.state.layout import Layout
+from springtide.waits import let_go
 
 REST = 9
 """Copies take at most a tenth of the time, unless they are large or somebody waits for them."""
+COPY_S = 300.0
+"""How long a copy that is under way may take when the app ends."""
 LEAST_S, LONGEST_S = 0.05, 10.0
 
 
@@ -48,7 +51,7 @@ class Checkpointer:
         self._stopped.set()
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join()
+            let_go(self._thread, COPY_S)
 
     def hurry(self) -> None:
         """Somebody waits: the next one begins at once."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.engine.capacity import Capacity
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.sharing import Employed, Lease
 from springtide.engine.spark_internals import Placement, executor_place
 from springtide.engine.warm import practice
@@ -46,9 +47,11 @@ class NotEnoughWorkers(SpringtideError):
 class Cluster:
     """Workers and where tasks run. One slot of each worker is left to copies, if it has several."""
 
-    def __init__(self, spark: SparkSession, zones: Sequence[str] = (), employed: Employed = frozenset) -> None:
+    def __init__(
+        self, spark: SparkSession, watch: JobWatch, zones: Sequence[str] = (), employed: Employed = frozenset
+    ) -> None:
         """`employed` tells who is in the app's plan: other apps on the same Spark leave them alone."""
-        self.spark = spark
+        self.spark, self.watch = spark, watch
         self.zones = tuple(zones)
         shared = Lease.executors(spark)
         self._executors = shared.spark
@@ -153,7 +156,8 @@ class Cluster:
             for _ in range(WARM_ROUNDS):
                 if not wanted():
                     break
-                rows = practice(self.spark, len(cold), lambda frame: self.place(frame, cold)).collect()
+                with self.watch.job("app", "warming up workers"):
+                    rows = practice(self.spark, len(cold), lambda frame: self.place(frame, cold)).collect()
                 self._warm |= {WorkerId(row.record) for row in rows}
         return frozenset(w for w in workers if w in self._warm)
 

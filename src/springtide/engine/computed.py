@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from springtide.blocks.manifest import Manifest
 from springtide.engine.standby import Kept
+from springtide.engine.taken import RowsTaken
 from springtide.metrics.report import OperatorReport, QueryReport
 
 
@@ -23,5 +24,5 @@ class Computed:
     replayed: bool = False
     published_again: bool = False
     """It was computed before, by another driver, and is only published now."""
-    taken: Mapping[str, int] | None = None
-    """By source: the rows that were read; None if they were not counted."""
+    taken: RowsTaken | None = None
+    """The rows that were read; None if they were not counted."""

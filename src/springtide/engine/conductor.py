@@ -9,7 +9,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.replan import GoBack
+from springtide.waits import WaitedTooLong, join
 
+START_S = 300.0
+"""How long Spark may take to start a query."""
+END_S = 60.0
+"""How long Spark may take to end one in which no epoch runs."""
 ONE_EPOCH: Mapping[str, Any] = {"once": True}
 """The trigger of a query that runs the epoch it was fed, and no other."""
 
@@ -39,11 +44,17 @@ class Conductor:
 
     def stop(self) -> None:
         """Finish the epoch in flight and stop the query."""
-        self.runner.stop()
-        with self._turn:
-            self._stopped = True
-            self.query.stop()
-        self._thread.join()
+        try:
+            self.runner.stop()
+        finally:
+            if not self._turn.acquire(timeout=START_S):
+                raise WaitedTooLong("a query of Spark to start", START_S, "Spark does not answer: end the process")
+            try:
+                self._stopped = True
+                self.query.stop()
+            finally:
+                self._turn.release()
+        join(self._thread, END_S, "Spark does not end its query: end the process")
 
     def _next(self) -> StreamingQuery:
         self._repeating = self.runner.feed_spark()

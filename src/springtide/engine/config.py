@@ -10,6 +10,7 @@ from springtide.engine.capacity import box_capacity
 from springtide.engine.interval import Interval
 from springtide.engine.machine import this_machine
 from springtide.engine.session import SessionConfig
+from springtide.engine.stall import STALL_S
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
 from springtide.migration.errors import Refused
@@ -35,6 +36,8 @@ class RunConfig:
     """From one durable checkpoint of the state to the next."""
     workforce: WorkforceConfig | None = None
     """Several workers; one, embedded or not, if None."""
+    stall_s: float = STALL_S
+    """How long jobs may show no progress; then they are cancelled, and tried again once."""
     session: SessionConfig = field(default_factory=SessionConfig)
     """How to make a Spark session if none is given."""
     most_workers: int | None = None

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.engine.cluster import Cluster
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.record import RECORD
 from springtide.engine.worker.copy import CARGO, TARGET, Errand, ReadSlices, WriteParts
 from springtide.engine.worker.opening import Parts
@@ -26,6 +27,7 @@ class Copying:
     cluster: Cluster
     storage: Storage
     slices: int
+    watch: JobWatch
 
     def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> list[tuple[str, BlockRef]]:
         """Copy, in as many jobs as leave an epoch room; each part that was written, with the name of its run."""
@@ -38,7 +40,8 @@ class Copying:
         numbers = self.spark.range(0, len(sources), 1, len(sources))
         cargo = self.cluster.place(numbers, sources).mapInArrow(read, CARGO)
         arrived = self.cluster.place(cargo.repartitionById(len(targets), TARGET), targets)
-        rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
+        with self.watch.job("app", "copying state between workers"):
+            rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
         found = [json.loads(row.record) for row in rows]
         return [(name, BlockRef.from_json(fields)) for name, fields in found]
 

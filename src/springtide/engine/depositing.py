@@ -33,7 +33,8 @@ class Depositing:
         workers = tuple(dict.fromkeys(d.worker for d in deposits))
         task = StoreRuns(tuple(deposits), workers, self.staff.storage, self.staff.parts())
         numbers = self.spark.range(0, len(workers), 1, len(workers))
-        rows = self.staff.place(numbers, workers).mapInArrow(task, RECORD).collect()
+        with self.staff.watch.job("app", "making its state durable"):
+            rows = self.staff.place(numbers, workers).mapInArrow(task, RECORD).collect()
         found = [json.loads(row.record) for row in rows]
         return {number: [BlockRef.from_json(ref) for ref in refs] for number, refs in found}
 

@@ -3,12 +3,16 @@
 import time
 from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.manifest import Manifest, States
 from springtide.engine.interval import Interval
+from springtide.waits import WaitedTooLong
 
+DEPOSIT_S = 3600.0
+"""How long a durable checkpoint may take."""
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
 REST_S = 10.0
@@ -113,12 +117,13 @@ class Durability:
         self._look(late=True)
         if self.covers(head) and not captured:
             return captured
-        return self._pool.submit(self._make, head, captured).result()  # Jobs of its thread make way for epochs.
+        made = self._pool.submit(self._make, head, captured)  # Jobs of its thread make way for epochs.
+        return _result(made)
 
     def wait(self) -> None:
         """See the checkpoint under way end, well or not."""
-        if self._under_way is not None:
-            wait([self._under_way])
+        if self._under_way is not None and wait([self._under_way], DEPOSIT_S).not_done:
+            raise _late()
 
     def went_back(self, base: Manifest | None) -> None:
         """The app goes on from the last durable checkpoint."""
@@ -128,14 +133,15 @@ class Durability:
 
     def finish(self, head: Manifest | None) -> None:
         """The app stops: make the last epoch durable, so that nothing has to be repeated."""
-        self._pool.shutdown(wait=True)
+        self.wait()
+        self._pool.shutdown(wait=False)
         if head is not None and not self.covers(head):
             self._make(head, {})
 
     def _look(self, *, late: bool) -> None:
         if self._under_way is not None and (late or self._under_way.done()):
             done, self._under_way, self._coming = self._under_way, None, None
-            done.result()
+            _result(done)
 
     def _make(self, head: Manifest | None, captured: States) -> States | None:
         """A checkpoint of an epoch, unless there is one; and what was captured, all by one job."""
@@ -147,6 +153,20 @@ class Durability:
             self.log.commit(base)
             self._base, self._since = base, began
         return None if made is None else made[0]
+
+
+def _result(made: "Future[States | None]") -> States | None:
+    try:
+        return made.result(DEPOSIT_S)
+    except FutureTimeout:
+        if made.done():  # It failed by itself, in the same way.
+            raise
+        raise _late() from None
+
+
+def _late() -> WaitedTooLong:
+    remedy = "See whether the durable store answers, and start the app again: it goes on where it was"
+    return WaitedTooLong("a durable checkpoint", DEPOSIT_S, remedy)
 
 
 def _epoch(manifest: Manifest | None) -> int:

@@ -20,6 +20,7 @@ from springtide.engine.failure import explain, noted
 from springtide.engine.frames import EpochFrames
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
+from springtide.engine.job_watch import LOOK_S
 from springtide.engine.keeping import Keeping
 from springtide.engine.output import CommittedOutput
 from springtide.engine.progress import Progress
@@ -27,11 +28,13 @@ from springtide.engine.replan import GoBack, Halted, Replan
 from springtide.engine.session import prepare_epoch_session
 from springtide.engine.sparklog import NOT_BEGUN
 from springtide.engine.staff import Staff
+from springtide.engine.stall import Stalled
 from springtide.engine.stopwatch import Stopwatch
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, Phases
 from springtide.migration.phase import Point
+from springtide.plan.plan import Plan
 from springtide.plan.shedding import NOTHING
 from springtide.state.window import FINAL
 
@@ -69,6 +72,8 @@ class EpochRunner:
         self._stopped = self._prepared = False
         self._ended_s: float | None = None
         """When the last epoch of this run ended, on a clock that never jumps."""
+        self._abandoned = False
+        """Nobody waits for the epoch in flight any more, so it must not become true."""
         head = history.head
         self._leftovers = None if head is None else Leftovers(head.epoch, head.blocks())
         """What earlier drivers may have left on workers; gone with the first epoch."""
@@ -82,7 +87,8 @@ class EpochRunner:
                 self.refused = True
                 raise Stopped
             try:
-                self._run(batch, Epoch(epoch_id))
+                with self.staff.watch.epoch(Epoch(epoch_id)):
+                    self._run(batch, Epoch(epoch_id))
             except BaseException as error:
                 self.failure = error
                 raise
@@ -103,9 +109,13 @@ class EpochRunner:
             self._turn.release()
 
     def stop(self) -> None:
-        """Let the epoch in flight finish, and take no other."""
-        with self._turn:
-            self._stopped = True
+        """Let the epoch in flight finish, and take no other; WaitedTooLong if it gives no sign of life."""
+        while not self._turn.acquire(timeout=LOOK_S):
+            if self.staff.watch.stuck is not None:
+                self._stopped = self._abandoned = True
+                raise self.staff.watch.stuck
+        self._stopped = True
+        self._turn.release()
 
     def finish(self) -> None:
         """After the last epoch: nothing is left to repeat, and nothing that nobody needs."""
@@ -176,21 +186,33 @@ class EpochRunner:
                 plan = self.staff.swap(Keeping(self.history))
                 parent = self._before_again(epoch, Halted())
             done = None
-            retries = 0
+            retries = stalls = 0
             while done is None:
                 try:
                     done = replace(self._compute(frames, epoch, parent, plan, self._housekeeping()), retries=retries)
                 except (Replan, Halted, StepFailed) as error:
                     retries += 1
+                    stalls += isinstance(error, Stalled)
                     frames.restart()
                     stops = self.staff.due(Point.ANYWHERE)
-                    plan = self.staff.swap(Keeping(self.history)) if stops else self.staff.replan(error, parent)
+                    plan = self.staff.swap(Keeping(self.history)) if stops else self._replan(error, parent, stalls)
                     parent = self._before_again(epoch, error)
         faults.fire("records.collected", epoch)
         with watch.part("commit"):
+            if self._abandoned:
+                raise Stopped
             self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
+
+    def _replan(self, error: Exception, parent: Manifest | None, stalls: int) -> Plan:
+        """Another plan; the same one for jobs that stalled the first time, as what held them up may be over."""
+        try:
+            return self.staff.replan(error, parent)
+        except Stalled:
+            if stalls > 1:
+                raise
+            return self.staff.plan
 
     def _before_again(self, epoch: Epoch, cause: Exception) -> Manifest | None:
         """The state that an epoch starts from, if it must be read anew; GoBack if there is only an older one."""
@@ -222,7 +244,8 @@ class EpochRunner:
             faults.fire("publish.before", manifest.epoch)
             doing = f"publishing epoch {manifest.epoch}"
             try:
-                sink.spec.publish(self._output(sink, frames, manifest))
+                with self.staff.watch.job(sink.name, doing):
+                    sink.spec.publish(self._output(sink, frames, manifest))
             except StepFailed:
                 raise
             except Exception as error:
@@ -248,7 +271,7 @@ class EpochRunner:
     def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:
         manifest, reports = done.manifest, done.reports
         offsets_before = (NOT_BEGUN,) * self.history.sources if done.parent is None else done.parent.offsets
-        seen = self.progress.measure(manifest, done.parent, done.taken)
+        seen = self.progress.measure(manifest, done.parent, None if done.taken is None else done.taken.by_source)
         phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
         before, self._ended_s = self._ended_s, time.monotonic()
         return EpochReport(
@@ -261,7 +284,7 @@ class EpochRunner:
             sum(r.rows_out for r in reports if self._feeds_a_sink(r.step)),
             seen.lag_rows,
             seen.latency_s,
-            frames.dead_letters() + sum(r.malformed_rows for r in reports),
+            (0 if done.taken is None else done.taken.malformed) + sum(r.malformed_rows for r in reports),
             phases,
             reports,
             done.retries,

@@ -30,6 +30,8 @@ def noted(what: str) -> Iterator[None]:
 
 def explain(error: Exception, step: str, doing: str = "running its job") -> StepFailed:
     """The step and the reason of a failed job; a function's own traceback comes along."""
+    if isinstance(error, StepFailed):
+        return error
     text = str(error)
     found = _STEP.search(text)
     if found:

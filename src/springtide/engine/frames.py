@@ -8,17 +8,16 @@ from types import TracebackType
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed, Source
-from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
 from springtide.engine.shedder import Producer, Tally, producer, tally
-from springtide.engine.spark_internals import observed, spark_schema
+from springtide.engine.spark_internals import spark_schema
 from springtide.engine.staff import Staff
 from springtide.engine.worker.written import ReadBlocks
 from springtide.ids import Epoch, WorkerId
@@ -57,7 +56,6 @@ class EpochFrames:
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
         self._kept: list[DataFrame] = []
-        self._observed: list[Observation] = []
         self._lock = threading.RLock()
         self._frames: dict[Form, DataFrame] = {}
         self._uses = Counter(self._forms())
@@ -86,7 +84,6 @@ class EpochFrames:
             self._sources = self._read()
             self.outputs.clear()
             self._frames.clear()
-            self._observed.clear()
             self._tallied.clear()
             self._producers.clear()
 
@@ -170,12 +167,6 @@ class EpochFrames:
             return self._from_blocks(step)
         return build(node, [self.committed(parent) for parent in node.parents])
 
-    def dead_letters(self) -> int:
-        """Malformed records seen while the epoch was computed."""
-        if self._tallied:
-            return sum(tally.dead_letters for tally in self._tallied.values())
-        return sum(observed(o, "malformed") for o in self._observed)
-
     def tallies(self) -> dict[str, Tally]:
         """By producer: what it offered, and what its consumers got. Sources are counted always, keyed steps that shed.
 
@@ -184,7 +175,9 @@ class EpochFrames:
         graph = self.bound.graph
         if graph.may_shed and not self._tallied:
             counted = {p for p, some in self._shares.items() if isinstance(graph[p], Source) or min(some) < 1}
-            self._tallied = tally({p: self._produced(p) for p in counted}, self._shares)
+            producers = {p: self._produced(p) for p in counted}
+            with self.staff.watch.job(min(counted), "counting its rows"):
+                self._tallied = tally(producers, self._shares)
         return self._tallied
 
     @cached_property
@@ -202,7 +195,8 @@ class EpochFrames:
             if step not in self._producers:
                 node = self.bound.graph[step]
                 rows = self._sources[step] if isinstance(node, Source) else self._from_blocks(step)
-                self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
+                with self.staff.watch.job(step, "ranking its rows"):
+                    self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
             return self._producers[step]
 
     def _build(self, form: "Form", consumer: str) -> DataFrame:
@@ -213,28 +207,13 @@ class EpochFrames:
             rows = self._produced(step).shed(share) if share < 1 else None
             if isinstance(node, Keyed):
                 return self._from_blocks(step) if rows is None else rows
-            frame = self._without_corrupt(self._sources[step] if rows is None else rows)
+            frame = _without_corrupt(self._sources[step] if rows is None else rows)
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
         graph = self.bound.graph
         # Rows of an app that may shed are kept as they come from its sources.
         fresh = not graph.may_shed if isinstance(node, Source) else graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
-
-    def _without_corrupt(self, frame: DataFrame) -> DataFrame:
-        """Rows that fit the schema; the others are counted, and stay only if the app has a way for them."""
-        if MALFORMED in frame.columns:
-            return frame if self.bound.graph.may_shed else self._counted(frame, MALFORMED)
-        if CORRUPT not in frame.columns:
-            return frame
-        if self.bound.graph.may_shed:  # They are tallied.
-            return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
-        return self._counted(frame, CORRUPT).filter(F.col(CORRUPT).isNull()).drop(CORRUPT)
-
-    def _counted(self, frame: DataFrame, malformed: str) -> DataFrame:
-        observation = Observation()
-        self._observed.append(observation)
-        return frame.observe(observation, F.count(F.col(malformed)).alias("malformed"))
 
     def _from_blocks(self, step: str) -> DataFrame:
         refs = self.outputs.get(step, ())
@@ -255,3 +234,8 @@ class EpochFrames:
         kept = frame.persist()
         self._kept.append(kept)
         return kept
+
+
+def _without_corrupt(frame: DataFrame) -> DataFrame:
+    """Rows that fit the schema; the others stay only if the app has a way for them."""
+    return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT) if CORRUPT in frame.columns else frame

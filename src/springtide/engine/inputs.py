@@ -1,16 +1,20 @@
 """The sources of an app as one streaming DataFrame, so that all share one sequence of epochs."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
+from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
+from springtide.engine.files_source import files_stream
 from springtide.engine.generator_source import generator_stream
 from springtide.engine.kafka.source import kafka_stream
-from springtide.engine.spark_internals import RowCounter
+from springtide.engine.spark_internals import Mark, RowCounter
 from springtide.engine.taken import Taken
 from springtide.errors import BadType
 
@@ -37,20 +41,8 @@ def _open(spark: SparkSession, source: Source) -> DataFrame:
     if isinstance(spec, Streaming):
         return spec.open(spark)
     if isinstance(spec, Files):
-        return _open_files(spark, spec)
+        return files_stream(spark, source.name, spec)
     raise BadType(f"unknown kind of source {spec!r}")
-
-
-def _open_files(spark: SparkSession, spec: Files) -> DataFrame:
-    reader = spark.readStream.format(spec.format).options(**spec.options)
-    if spec.schema is None:
-        return reader.load(spec.path)
-    if spec.format not in ("json", "csv"):
-        return reader.schema(spec.schema).load(spec.path)
-    if spec.malformed == "fail":
-        return reader.schema(spec.schema).option("mode", "FAILFAST").load(spec.path)
-    with_corrupt = f"{spec.schema}, {CORRUPT} STRING"
-    return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Inputs:
         sources = graph.of(Source)
         frames = [open_source(spark, source) for source in sources]
         # A generator's offset is a number of rows; those of others tell less, or nothing.
-        counter = None if all(isinstance(source.spec, Generator) for source in sources) else RowCounter.of(spark)
+        counter = None if all(isinstance(source.spec, Generator) for source in sources) else RowCounter(spark)
         if len(frames) == 1:
             return cls(frames[0], (sources[0].name,), counter)
         tagged = [_tagged(frame, i, frames) for i, frame in enumerate(frames)]
@@ -84,8 +76,20 @@ class Inputs:
         """An epoch's rows, and what is told of them once they have been read; None if nobody has to count."""
         if self.counter is None:
             return batch, None
-        rows, told = self.counter.count(batch, len(self.names))
-        return rows, Taken(self.names, told.lines)
+        marks = self._malformed(batch)
+        rows, told = self.counter.count(batch, len(self.names), marks)
+        return rows, Taken(self.names, len(marks), told.lines)
+
+    def _malformed(self, batch: DataFrame) -> tuple[Mark, ...]:
+        """The columns that are not null in malformed records, of all sources that hand these on."""
+        if not self.several:
+            return _marks(batch.columns)
+        found = []
+        for place, column in enumerate(batch.schema):
+            if isinstance(column.dataType, StructType):
+                names = column.dataType.fieldNames()
+                found += [replace(mark, struct=place, size=len(names)) for mark in _marks(names)]
+        return tuple(found)
 
     def split(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows in an epoch."""
@@ -94,6 +98,10 @@ class Inputs:
         return {
             name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)
         }
+
+
+def _marks(columns: Sequence[str]) -> tuple[Mark, ...]:
+    return tuple(Mark(number) for number, name in enumerate(columns) if name in (CORRUPT, MALFORMED))
 
 
 def _tagged(frame: DataFrame, index: int, frames: list[DataFrame]) -> DataFrame:

@@ -191,7 +191,7 @@ def _collect(job: DataFrame, step: str, setting: Setting, graph: Graph) -> list[
     context = job.sparkSession.sparkContext
     context.setJobDescription(f"{setting.app}, epoch {setting.epoch}: {step}")
     try:
-        with setting.staff.job(), priority(context, graph.restrictions(step).priority):
+        with setting.staff.job(), setting.staff.watch.job(step), priority(context, graph.restrictions(step).priority):
             found = job.collect()
     except Exception as error:
         raise explain(error, step) from error

@@ -10,6 +10,7 @@ from springtide.engine.roster import Roster
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
+from springtide.waits import let_go
 
 WATCH_S = 0.1
 GRACE_S = 4.0
@@ -34,7 +35,7 @@ class Recovery:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._thread.join()
+        let_go(self._thread)
 
     def recover(self) -> bool:
         """Promote those who stand by for slices of lost workers; True if there were any."""

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.blocks.manifest import OperatorState
 from springtide.engine.cluster import Cluster
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.record import RECORD
+from springtide.engine.stall import Stalled
 from springtide.engine.worker.restore import FetchRuns
 from springtide.engine.worker.task import Storage
 from springtide.ids import SliceId, WorkerId
@@ -27,6 +29,7 @@ class Restoring:
     spark: SparkSession
     cluster: Cluster
     storage: Storage
+    watch: JobWatch
 
     def __call__(self, init: Init, states: Mapping[str, OperatorState], plan: Plan, timeout_s: float) -> bool:
         """Whether every worker has said in time that it has its state; who says nothing is told again."""
@@ -51,8 +54,9 @@ class Restoring:
         task = FetchRuns({worker: runs.get(worker, ()) for worker in workers}, tuple(workers), self.storage)
         numbers = self.spark.range(0, len(workers), 1, len(workers))
         try:
-            rows = self.cluster.place(numbers, workers).mapInArrow(task, RECORD).collect()
-        except PySparkException:  # One of them is gone, or the store is away: who waits is told again.
+            with self.watch.job("app", "restoring state"):
+                rows = self.cluster.place(numbers, workers).mapInArrow(task, RECORD).collect()
+        except (PySparkException, Stalled):  # One of them is gone, or the store is away: who waits is told again.
             return frozenset()
         return frozenset(WorkerId(row.record) for row in rows)
 

@@ -31,6 +31,7 @@ from springtide.engine.file_systems import check_checkpoint, check_sources
 from springtide.engine.heat import heat
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
@@ -91,6 +92,7 @@ class Running:
         spark = spark or SparkSession.getActiveSession()
         self._claim: Claim | None = None
         self._staff: Staff | None = None
+        self._watch: JobWatch | None = None
         self._scratch: Path | None = None
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
@@ -131,7 +133,10 @@ class Running:
         if local is None:
             self._scratch = make_scratch(dataflow.name)
             local = str(self._scratch)
-        self._staff = self._hire(dataflow, bound, Storage(local, store.url, config.workforce is not None))
+        self._watch = JobWatch(spark.sparkContext, config.stall_s)
+        self._watch.on_stuck = self.finish
+        self._watch.start()
+        self._staff = self._hire(dataflow, bound, self._watch, Storage(local, store.url, config.workforce is not None))
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None
         history = History(
@@ -159,7 +164,7 @@ class Running:
         pulse.start()
         return conductor
 
-    def _hire(self, dataflow: Dataflow, bound: BoundGraph, storage: Storage) -> Staff:
+    def _hire(self, dataflow: Dataflow, bound: BoundGraph, watch: JobWatch, storage: Storage) -> Staff:
         config, spark = self.config, self._spark
         head = ManifestLog(open_store(storage.durable)).head()
         version = PlanVersion(1 if head is None else head.plan + 1)
@@ -168,7 +173,7 @@ class Running:
             layouts = {step: logic.layout for step, logic in bound.logics.items()}
             return Workforce(
                 dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
-                lambda: heat(self.reports),
+                watch, lambda: heat(self.reports),
             )  # fmt: skip
         check_elsewhere(spark, 1)
         plan = even_plan(
@@ -178,7 +183,7 @@ class Running:
             worker=EMBEDDED,
             version=version,
         )
-        return Alone(plan, storage)
+        return Alone(plan, storage, watch)
 
     @property
     def active(self) -> bool:
@@ -264,7 +269,10 @@ class Running:
         return seconds is not None and time.monotonic() - self._started >= seconds
 
     def stop(self) -> list[EpochReport]:
-        """Finish the epoch in flight, stop the query, give the checkpoint back."""
+        """Finish the epoch in flight, stop the query, give the checkpoint back.
+
+        WaitedTooLong if the epoch in flight gives no sign of life; it is left behind, and does not become true.
+        """
         conductor = self._conductor
         failure: BaseException | None
         try:
@@ -293,11 +301,14 @@ class Running:
     def _close(self) -> None:
         """Let everything go, each part whatever became of the others."""
         staff, self._staff = self._staff, None
+        watch, self._watch = self._watch, None
         held, self._claim = self._claim, None
         ends: list[Callable[[], object]] = [*self.at_end]
         self.at_end.clear()
         if staff is not None:
             ends.append(staff.stop)
+        if watch is not None:
+            ends.append(watch.stop)
         if held is not None:
             ends.append(held.release)
         if self._scratch is not None:

@@ -6,6 +6,7 @@ A Spark release may change any of these without notice; `tests/spark/test_spark_
 import json
 import os
 import re
+import threading
 import time
 import uuid
 import zipfile
@@ -16,14 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from types import ModuleType
-from typing import Any, ClassVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 from pyspark.find_spark_home import _find_spark_home
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -60,14 +60,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The Spark schema of rows that Python hands to Spark."""
-    return from_arrow_schema(schema)
-
-
-def observed(observation: Observation, metric: str) -> int:
-    """A metric of an observed DataFrame that was used; 0 if Spark found that it needed none of its rows."""
-    java = observation._jo
-    return int(observation.get[metric]) if java is not None and java.getRow().length() else 0
+    """The Spark schema of rows that Python hands to Spark; times without a zone stay so."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def worker_python(spark: SparkSession) -> tuple[str, dict[str, str]]:
@@ -127,17 +121,33 @@ def _compiled(spark: SparkSession, source: str) -> Any:
     return compiler
 
 
-def _everywhere(spark: SparkSession, name: str) -> Any:
-    """The constructor of a Java class beside this file, which driver and executors have from now on."""
-    compiler = _compiled(spark, f"{name}.java")
-    # Executors that come later fetch the jar from the driver, so it has to stay.
-    jar = make_scratch("java") / f"{name}-{uuid.uuid4().hex}.jar"
-    classes = compiler.getBytecodes()
-    with zipfile.ZipFile(jar, "w") as archive:
-        for each in classes:
-            archive.writestr(f"{each.replace('.', '/')}.class", bytes(classes[each]))
-    spark.sparkContext._jsc.addJar(str(jar))
-    return compiler.getClassLoader().loadClass(f"springtide.{name}").getConstructors()[0]
+_shipped_classes: dict[tuple[str, str], Any] = {}
+"""By Spark application and class: its constructor, as soon as executors can have it."""
+_shipping = threading.Lock()
+
+
+def _shipped(spark: SparkSession, name: str) -> Any:
+    """The constructor of a Java class beside this file, which tasks can use, too; compiled once a Spark application."""
+    with _shipping:
+        key = (spark.sparkContext.applicationId, name)
+        if key not in _shipped_classes:
+            compiler = _compiled(spark, f"{name}.java")
+            # Executors that come later fetch the jar from the driver, so it has to stay.
+            jar = make_scratch("java") / f"{name}-{uuid.uuid4().hex}.jar"
+            classes = compiler.getBytecodes()
+            with zipfile.ZipFile(jar, "w") as archive:
+                for found in classes:
+                    archive.writestr(f"{found.replace('.', '/')}.class", bytes(classes[found]))
+            spark.sparkContext._jsc.addJar(str(jar))
+            loaded = compiler.getClassLoader().loadClass(f"springtide.{name}")
+            _shipped_classes[key] = loaded.getConstructors()[0]
+        return _shipped_classes[key]
+
+
+def _frame_of(rdd: Any, like: DataFrame) -> DataFrame:
+    """A DataFrame of an RDD of Spark's own rows, with the columns of another one."""
+    session = like.sparkSession
+    return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, like._jdf.schema(), False), session)
 
 
 class Placement:
@@ -149,7 +159,7 @@ class Placement:
     def __init__(self, spark: SparkSession, property_name: str) -> None:
         self._gateway: Any = spark.sparkContext._gateway
         self._property = property_name
-        self._constructor = _everywhere(spark, "PlacedRDD")
+        self._constructor = _shipped(spark, "PlacedRDD")
 
     def place(self, frame: DataFrame, places: Sequence[str]) -> DataFrame:
         """The same rows; partition i runs on `places[i]`, all over again if there are fewer; see `executor_place`."""
@@ -161,10 +171,18 @@ class Placement:
         arguments[0] = frame._jdf.queryExecution().toRdd()
         arguments[1] = names
         arguments[2] = self._property
-        rdd = self._constructor.newInstance(arguments)
-        session = frame.sparkSession
-        placed = session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False)
-        return DataFrame(placed, session)
+        return _frame_of(self._constructor.newInstance(arguments), frame)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A column that is not null in the rows to be counted: its place in the row, or in a struct of the row."""
+
+    column: int
+    struct: int = -1
+    """The struct's place in the row; -1 if the column is the row's own."""
+    size: int = 0
+    """The struct's number of fields."""
 
 
 class Told:
@@ -174,7 +192,7 @@ class Told:
         self._accumulator = accumulator
 
     def lines(self) -> list[str]:
-        """One line a task that read a partition: its number, then the rows of each source in it."""
+        """One line a task that read a partition: its number, the rows of each source in it, those with each mark."""
         text: str = self._accumulator.value().toString()  # One call, however many tasks there were.
         return [line for line in text.strip("[]").split(", ") if line]
 
@@ -185,35 +203,27 @@ class RowCounter:
     Spark sends what a task has told along with the task's result. A task that is run again tells the same again.
     """
 
-    _of: ClassVar["WeakKeyDictionary[SparkContext, RowCounter]"] = WeakKeyDictionary()
-
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Any = spark.sparkContext._gateway
         self._scala = spark.sparkContext._jsc.sc()
-        self._constructor = _everywhere(spark, "CountedRDD")
+        self._constructor = _shipped(spark, "CountedRDD")
 
-    @classmethod
-    def of(cls, spark: SparkSession) -> "RowCounter":
-        """The one of a Spark application: it is compiled once."""
-        context = spark.sparkContext
-        if context not in cls._of:
-            cls._of[context] = cls(spark)
-        return cls._of[context]
-
-    def count(self, batch: DataFrame, sources: int) -> tuple[DataFrame, Told]:
+    def count(self, batch: DataFrame, sources: int, marks: Sequence[Mark] = ()) -> tuple[DataFrame, Told]:
         """The same rows, and what tasks tell of them; of several sources, a row's first column is the number."""
         jvm = self._gateway.jvm
         told = jvm.org.apache.spark.util.CollectionAccumulator()
         # Also what failed tasks tell: they may have left their partition in the cache, where nobody counts it again.
         told.register(self._scala, jvm.scala.Option.empty(), True)
-        arguments = self._gateway.new_array(jvm.java.lang.Object, 3)
+        arguments = self._gateway.new_array(jvm.java.lang.Object, 6)
         arguments[0] = batch._jdf.queryExecution().logical().rdd()  # A micro-batch is an RDD with a schema.
         arguments[1] = told
         arguments[2] = sources
-        session = batch.sparkSession
-        rdd = self._constructor.newInstance(arguments)
-        counted = session._jsparkSession.internalCreateDataFrame(rdd, batch._jdf.schema(), False)
-        return DataFrame(counted, session), Told(told)
+        for place, field in enumerate(("struct", "size", "column"), start=3):
+            numbers = self._gateway.new_array(jvm.int, len(marks))
+            for i, mark in enumerate(marks):
+                numbers[i] = getattr(mark, field)
+            arguments[place] = numbers
+        return _frame_of(self._constructor.newInstance(arguments), batch), Told(told)
 
 
 class Nudges:
@@ -371,6 +381,12 @@ def _shut_down(rpc: Any) -> None:
         rpc.shutdown()
     except Exception as error:
         log.warning("a machine in the box could not be stopped: %s", error)
+
+
+def tagged_jobs(context: SparkContext, tag: str) -> list[int]:
+    """The active jobs that have a tag."""
+    store = context._jsc.sc().statusStore()
+    return [job for job in context.statusTracker().getActiveJobsIds() if store.job(job).jobTags().contains(tag)]
 
 
 def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:

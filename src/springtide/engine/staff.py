@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState, States
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.keeping import Keeping
 from springtide.engine.replan import Replan
 from springtide.engine.standby import Kept, owed
@@ -23,6 +24,8 @@ class Staff(Protocol):
     """What an epoch asks of those who run it. One plan holds from a boundary to the next, or to a `replan`."""
 
     storage: Storage
+    watch: JobWatch
+    """Of the jobs that run for the app."""
 
     @property
     def plan(self) -> Plan:
@@ -88,8 +91,8 @@ class Alone:
 
     durable = True
 
-    def __init__(self, plan: Plan, storage: Storage) -> None:
-        self._plan, self.storage = plan, storage
+    def __init__(self, plan: Plan, storage: Storage, watch: JobWatch) -> None:
+        self._plan, self.storage, self.watch = plan, storage, watch
 
     @property
     def plan(self) -> Plan:

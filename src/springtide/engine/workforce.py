@@ -14,6 +14,7 @@ from springtide.engine.checkpointer import Checkpointer
 from springtide.engine.cluster import Cluster
 from springtide.engine.copying import Copying
 from springtide.engine.due import waiting
+from springtide.engine.job_watch import JobWatch
 from springtide.engine.keeping import Keeping
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import WATCH_S, Recovery
@@ -75,25 +76,26 @@ class Workforce:
         storage: Storage,
         config: WorkforceConfig,
         version: PlanVersion,
+        watch: JobWatch,
         heat: Callable[[], Heat] = dict,
     ) -> None:
-        self.storage = storage
+        self.storage, self.watch = storage, watch
         self._hired = False
-        self.cluster = Cluster(spark, config.zones, self._employed)
+        self.cluster = Cluster(spark, watch, config.zones, self._employed)
         try:
             self.roster = self._hire(layouts, slices, config, version)
         except BaseException:
             self.cluster.stop()
             raise
         self.checkpointer = Checkpointer(
-            Copying(spark, self.cluster, storage, slices), self.roster, layouts, config.checkpoint_s
+            Copying(spark, self.cluster, storage, slices, watch), self.roster, layouts, config.checkpoint_s
         )
         self.roster.hurry = self.checkpointer.hurry
         self._context = spark.sparkContext
         tag = f"springtide-{app}"
         self.stopping = Stopping(
-            self.roster, Restoring(spark, self.cluster, storage), lambda: self._context.cancelJobsWithTag(tag),
-            config.start_s,
+            self.roster, Restoring(spark, self.cluster, storage, watch),
+            lambda: self._context.cancelJobsWithTag(tag), config.start_s,
         )  # fmt: skip
         self.migrator = Migrator(
             self.roster, self.stopping, self.checkpointer.copied_since, heat,

@@ -13,7 +13,7 @@ from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
 from springtide.state.position import Positions
-from springtide.state.window import FINAL, TIMESTAMP, WINDOW_END, WINDOW_START, Window, event_times, spread
+from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, event_times, spread
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class AggregateLogic:
     def __post_init__(self) -> None:
         key = self.key
         if self.window is not None:
-            key = key.append(pa.field(WINDOW_START, TIMESTAMP))
+            key = key.append(pa.field(WINDOW_START, self.window.kind(self.rows)))
         state = [
             pa.field(f"{name}.{i}", kind)
             for name, aggregate in self.aggregates.items()
@@ -56,7 +56,7 @@ class AggregateLogic:
     def output(self) -> pa.Schema:
         fields = list(self.layout.key)
         if self.window is not None:
-            fields.append(pa.field(WINDOW_END, TIMESTAMP))
+            fields.append(pa.field(WINDOW_END, self.window.kind(self.rows)))
         fields += [f for n, a in self.aggregates.items() for f in result_fields(n, a, self._kind(a))]
         if self.window is not None:
             fields.append(pa.field(FINAL, pa.bool_()))
@@ -74,7 +74,8 @@ class AggregateLogic:
             pairs, starts = pairs[open_], starts[open_]
             picked = pa.array(pairs)
             positions = spread(positions[pairs], starts, self.slices)
-            keys = [*(k.take(picked) for k in keys), pa.array(starts, pa.int64()).view(TIMESTAMP)]
+            begins = pa.array(starts, pa.int64()).view(self.window.kind(self.rows))
+            keys = [*(k.take(picked) for k in keys), begins]
             rows = rows.take(picked)
         segment = Segment.of(positions, keys)
         columns = {POSITION: pa.array(segment.positions)}
@@ -115,7 +116,7 @@ class AggregateLogic:
         columns = {n: keys.column(n) for n in keys.column_names}
         if self.window is not None:
             ends = _microseconds(keys.column(WINDOW_START)) + self.window.size_us
-            columns[WINDOW_END] = pa.array(ends, pa.int64()).view(TIMESTAMP)
+            columns[WINDOW_END] = pa.array(ends, pa.int64()).view(self.window.kind(self.rows))
             columns[FINAL] = pa.array(np.full(keys.num_rows, final))
         for name, aggregate in self.aggregates.items():
             columns |= results(name, aggregate, [state[n] for n in self._parts(name)])

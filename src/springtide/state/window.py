@@ -14,7 +14,6 @@ from springtide.state.position import Positions, slice_bits
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 FINAL = "final"
-TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,10 @@ class Window:
                 f"window over {self.column!r}: a slide longer than the size would drop rows between windows; "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs"
             )
+
+    def kind(self, rows: pa.Schema) -> pa.DataType:
+        """The type of its starts and ends: in microseconds, with the zone of the event times or without one."""
+        return pa.timestamp("us", rows.field(self.column).type.tz)
 
     def assign(self, event_us: npt.NDArray[np.int64]) -> tuple[Indices, npt.NDArray[np.int64]]:
         """For every (row, window) pair: the row's number and the window's start."""

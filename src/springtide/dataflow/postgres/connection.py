@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10
 """How long to wait for a server that does not answer, unless the dsn says otherwise."""
+STATEMENT_S = 600
+"""How long one statement may take, the waiting for locks included, unless the dsn's `options` say otherwise."""
+DEAD_CONNECTION = {
+    "tcp_user_timeout": 60_000, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+}  # fmt: skip
+"""A server that is cut off is noticed after a minute."""
 _SECRETS = ("password", "sslpassword")
 
 
@@ -47,8 +53,11 @@ class Dsn:
         """A connection that commits each statement; errors of the database name the step."""
         import psycopg
 
+        fields = self._fields()
         arguments: dict[str, Any] = {"connect_timeout": CONNECT_S, "application_name": f"springtide {step}"}
-        arguments |= self._fields() | {"client_encoding": "UTF8"}
+        arguments |= DEAD_CONNECTION | fields | {"client_encoding": "UTF8"}
+        # Ours first: what the dsn says comes later and wins.
+        arguments["options"] = f"-c statement_timeout={STATEMENT_S}s {fields.get('options') or ''}".strip()
         try:
             connection = psycopg.connect(**arguments, autocommit=True)
         except psycopg.Error as error:

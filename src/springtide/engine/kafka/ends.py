@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from springtide.dataflow.broker import library, settings
+from springtide.logs import room_logger
+from springtide.waits import let_go
 
+log = room_logger(__name__)
 EVERY_S = 0.5
 ASK_S = 2.0
 """How long one question may take; a broker that is away costs no epoch anything."""
+END_S = 4 * ASK_S
+"""A thread that asks ends with its question, of which there may be a few in a row."""
 SHARP_S = 0.02
 AGAIN = 2
 """A question that took longer than that is asked so many times more, and the quickest answer counts."""
@@ -82,7 +87,7 @@ class EndOffsets:
     def stop(self) -> None:
         """Ask no more."""
         self._stopped.set()
-        self._thread.join(ASK_S)
+        let_go(self._thread, END_S)
 
     def _watch(self) -> None:
         kafka = library()
@@ -95,8 +100,9 @@ class EndOffsets:
                     partitions = _partitions(admin, self._topic)
                 asked += 1
                 self._on_answer(_ask(kafka, admin, self._topic, partitions))
-            except Exception:
+            except Exception as error:
                 # A broker that is away, restarts or has lost the topic: no answer is the answer.
+                log.debug("topic %s: no answer how far it is: %s", self._topic, error)
                 partitions = []
             self._stopped.wait(self._every_s)
 

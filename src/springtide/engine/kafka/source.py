@@ -8,6 +8,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.kafka import MALFORMED, ORIGIN, POSITION, Kafka
 from springtide.dataflow.sources import CORRUPT
+from springtide.engine.json_records import TEXT, JsonRecords, refused
 from springtide.errors import SpringtideError
 
 SETTINGS = {
@@ -56,32 +57,19 @@ def _load(reader: DataStreamReader) -> DataFrame:
 
 def _parsed(records: DataFrame, step: str, spec: Kafka) -> DataFrame:
     """The columns of the schema, and CORRUPT with the text of records that do not fit it."""
-    text = F.col("value").cast("string")
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    row = F.from_json(text, f"{spec.schema}, {CORRUPT} STRING", options)
+    assert spec.schema is not None, "JSON has a schema"
+    json = JsonRecords(spec.schema, {}, lenient=spec.lenient)
+    parsed = json.parsed(records.select(*RAW, F.col("value").cast("string").alias(TEXT)))
     position = [F.col(source).alias(name) for name, source in _positions().items()] if spec.position else []
-    parsed = records.select(*RAW, text.alias("__text"), row.alias("__row"))
-    # Spark takes the first of several objects in an array, and nothing from what is no object: neither is a record.
-    whole = F.col("__row").isNotNull() & ~F.col("__text").rlike(r"^\s*\[")
-    corrupt = F.when(whole, F.col(f"__row.{CORRUPT}")).otherwise(F.coalesce(F.col("__text"), F.lit("")))
     if spec.malformed == "fail":
-        parsed = parsed.filter(F.when(corrupt.isNull(), F.lit(True)).otherwise(_refused(step, corrupt)))
-    fields = [name for name in parsed.select("__row.*").columns if name != CORRUPT]
-    columns = [F.col("__row").getField(name).alias(name) for name in fields]
+        where = F.concat(F.lit("record "), _where(), F.lit(" (topic/partition/offset)"))
+        parsed = parsed.filter(refused(step, where, json.corrupt()))
+    columns = json.columns()
     if spec.dead_letter_topic is not None:
-        columns += [F.when(corrupt.isNotNull(), _bytes()).alias(MALFORMED), _where().alias(ORIGIN)]
+        columns += [F.when(json.corrupt().isNotNull(), _bytes()).alias(MALFORMED), _where().alias(ORIGIN)]
     elif spec.malformed == "count":
-        columns.append(corrupt.alias(CORRUPT))
+        columns.append(json.corrupt().alias(CORRUPT))
     return parsed.select(*columns, *position)
-
-
-def _refused(step: str, corrupt: Column) -> Column:
-    """Ends the epoch with an error that names the step and the record."""
-    told = F.concat(
-        F.lit(f"step '{step}' failed while reading its records: expected one JSON object of its schema in record "),
-        _where(), F.lit(" (topic/partition/offset), got "), F.substring(corrupt, 1, 80),
-    )  # fmt: skip
-    return F.raise_error(told).cast("boolean")
 
 
 def _where() -> Column:

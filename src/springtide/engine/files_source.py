@@ -1,0 +1,44 @@
+"""Files as a streaming DataFrame, by Spark's own readers."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from springtide.dataflow.sources import CORRUPT, Files
+from springtide.engine.json_records import STRICT, TEXT, JsonRecords, refused
+
+_FILE = "__file"
+_WHOLE = {"multiline", "encoding", "charset"}
+"""Options under which records are not the lines of a file in UTF-8: only Spark's own reader finds them.
+
+It also reads files whose path has columns (`day=1/`).
+"""
+
+
+def files_stream(spark: SparkSession, step: str, spec: Files) -> DataFrame:
+    """The rows of files; what does not fit the schema is in the column CORRUPT, or ends the epoch, as the spec says."""
+    strict = spec.format == "json" and not spec.lenient
+    if strict and not _WHOLE & {name.lower() for name in spec.options}:
+        lines = spark.readStream.format("text").options(**{**spec.options, "wholetext": "false"}).load(spec.path)
+        if lines.columns == ["value"]:
+            return _json_lines(lines, step, spec)
+    reader = spark.readStream.format(spec.format).options(**{**(STRICT if strict else {}), **spec.options})
+    if spec.schema is None:
+        return reader.load(spec.path)
+    if spec.format not in ("json", "csv"):
+        return reader.schema(spec.schema).load(spec.path)
+    if spec.malformed == "fail":
+        return reader.schema(spec.schema).option("mode", "FAILFAST").load(spec.path)
+    with_corrupt = f"{spec.schema}, {CORRUPT} STRING"
+    return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
+
+
+def _json_lines(lines: DataFrame, step: str, spec: Files) -> DataFrame:
+    """One object a line; a blank line is no record."""
+    assert spec.schema is not None, "JSON has a schema"
+    json = JsonRecords(spec.schema, spec.options, lenient=False)
+    records = lines.select(F.col("value").alias(TEXT), F.col("_metadata.file_path").alias(_FILE))
+    parsed = json.parsed(records.filter(F.col(TEXT).rlike(r"\S")))
+    if spec.malformed == "fail":
+        where = F.concat(F.lit("a line of "), F.col(_FILE))
+        return parsed.filter(refused(step, where, json.corrupt())).select(*json.columns())
+    return parsed.select(*json.columns(), json.corrupt().alias(CORRUPT))
