@@ -16,6 +16,9 @@ from springtide.control.controls import Busy, Controls, Refused, Unknown, under_
 from springtide.control.exposition import CONTENT_TYPE
 from springtide.control.guard import Guard, answer, refusal
 from springtide.control.requests import Cancel, Move, Scale, fields
+from springtide.logs import room_logger
+
+log = room_logger(__name__)
 
 MOST_BYTES = 64 * 1024
 READ_ON_BYTES = 16 * MOST_BYTES
@@ -62,6 +65,7 @@ def _metrics(controls: Controls) -> Endpoint:
         try:
             return Response(await run_in_threadpool(controls.metrics), media_type=CONTENT_TYPE)
         except Exception as error:
+            log.exception("a request failed")
             raise HTTPException(500, f"the app could not answer: {type(error).__name__}: {error}") from error
 
     return read
@@ -116,6 +120,7 @@ async def _answer(question: Callable[[], Any]) -> Response:
     except Refused:
         raise
     except Exception as error:
+        log.exception("a request failed")
         raise HTTPException(500, f"the app could not answer: {type(error).__name__}: {error}") from error
 
 

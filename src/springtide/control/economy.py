@@ -10,6 +10,7 @@ import numpy as np
 
 from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Offer, Tenant
+from springtide.logs import room_logger
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
 from springtide.policies.shedding.graph import Graph
@@ -18,6 +19,8 @@ from springtide.policies.shedding.probabilities import desired_of_tasks
 from springtide.policies.shedding.verdict import QodDecision
 from springtide.policies.shedding.warmup import WarmUp, still_warming
 from springtide.waits import let_go
+
+log = room_logger(__name__)
 
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
@@ -96,6 +99,7 @@ class Economy:
                 self.cycle()
             except Exception as error:
                 # Whatever goes wrong here, the apps go on as they are, and people can read why.
+                log.exception("the controller could not decide")
                 self._note(f"the controller could not decide: {type(error).__name__}: {error}")
 
     def cycle(self) -> QodDecision | None:

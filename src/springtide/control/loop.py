@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from springtide.control.ledger import Ledger
 from springtide.ids import SliceId, WorkerId
+from springtide.logs import room_logger
 from springtide.metrics.snapshot import Snapshot
 from springtide.migration.progress import DONE, Migration
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale, action
@@ -16,6 +17,8 @@ from springtide.policies.effect import gauge, helped
 from springtide.policies.past import Entry
 from springtide.policies.stability import Verdict
 from springtide.waits import let_go
+
+log = room_logger(__name__)
 
 NUMBER = re.compile(r"[0-9][0-9., ]*")
 
@@ -80,6 +83,7 @@ class Loop:
                 self.step()
             except Exception as error:
                 # Whatever goes wrong here, the app goes on as it is, and people can read why.
+                log.exception("the loop could not decide")
                 self._hold(f"the loop could not decide: {type(error).__name__}: {error}", {})
 
     def step(self) -> None:
@@ -135,6 +139,7 @@ class Loop:
             else:
                 migration = self.adapted.move(decision.operator, decision.slices, decision.target, self.strategy)
         except Exception as error:
+            log.info("decision %s was refused: %s", entry.number, error)
             self.ledger.update(entry.number, ended_at=self.clock(), outcome=f"refused: {error}", helped=False)
             return
         self._changing = (entry, migration)

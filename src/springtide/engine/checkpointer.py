@@ -10,8 +10,11 @@ from springtide.engine.pools import COPIES, use
 from springtide.engine.roster import Roster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
+from springtide.logs import room_logger
 from springtide.state.layout import Layout
 from springtide.waits import let_go
+
+log = room_logger(__name__)
 
 REST = 9
 """Copies take at most a tenth of the time, unless they are large or somebody waits for them."""
@@ -84,8 +87,9 @@ class Checkpointer:
             parts = standbys.parts()
         try:
             written = self._copying.run(errands, parts)
-        except Exception:
+        except Exception as error:
             # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
+            log.info("replicas of epoch %s were given up: %s", manifest.epoch, error)
             with roster.lock:
                 standbys.given_up()
             return False

@@ -7,10 +7,13 @@ from pyspark import SparkContext
 
 from springtide.engine.migrator import Migrator
 from springtide.engine.roster import Roster
+from springtide.logs import room_logger
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
 from springtide.waits import let_go
+
+log = room_logger(__name__)
 
 WATCH_S = 0.1
 GRACE_S = 4.0
@@ -43,6 +46,7 @@ class Recovery:
         lost = roster.lost()
         if not lost:
             return False
+        log.warning("lost workers %s; those who stand by take their slices", ", ".join(sorted(lost)))
         survivors = [w for w in roster.plan.workers if w.id not in lost]
         if not survivors:
             survivors = roster.cluster.wait_for(1, self.start_s)[:1]
@@ -94,9 +98,9 @@ class Recovery:
                 self.roster.cluster.sweep()
                 if not lost:
                     self._heal()
-            except Exception:
+            except Exception as error:
                 # A worker that goes while it is looked at, or Spark that stops: the next look tells.
-                continue
+                log.debug("looking for lost workers failed: %s", error)
 
     def _heal(self) -> None:
         """After a loss: Spark's cluster manager sends a replacement; take it on."""
