@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.setup-done
 PYTEST := $(VENV)/bin/python -m pytest
+SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup ready kafka postgres prometheus demo lint test test-all chaos clean
@@ -39,10 +40,10 @@ ready: setup
 	@$(MAKE) --no-print-directory -j4 --output-sync=target lint kafka postgres prometheus
 
 test: ready ## Lint, then run all tests but the slow ones
-	$(PYTEST) -m "not slow"
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not slow"
 
 test-all: ready ## Lint, then run every test
-	$(PYTEST)
+	$(PYTEST) $(SIDE_BY_SIDE)
 
 chaos: kafka postgres ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos

@@ -27,6 +27,13 @@ sys.path.append(str(Path(__file__).parent / "chaos"))
 RunApp = Callable[..., list[EpochReport]]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side: the tests of a file stay together, those with a broker share one, and the short ones come last."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("kafka" if "kafka" in item.path.parts else item.path.name))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
