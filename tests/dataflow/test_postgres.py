@@ -9,6 +9,7 @@ from postgres_kit import Output, ask, recorded, tables
 
 from springtide import sinks
 from springtide.dataflow.errors import StepFailed
+from springtide.dataflow.postgres.connection import Dsn
 from springtide.testing import Server, postgres
 
 
@@ -182,3 +183,19 @@ def test_an_epoch_is_on_disk_when_it_is_published_however_careless_the_server(ds
     ask(dsn, "CREATE TABLE log (word text, n bigint, how text DEFAULT current_setting('synchronous_commit'))")
     sinks.postgres(dsn, "log").publish(Output(0, [("a", 1)]))
     assert ask(dsn, "SELECT how FROM log") == [("on",)]
+
+
+def test_a_statement_and_a_dead_connection_are_not_waited_for_without_an_end(dsn: str) -> None:
+    """Unless the dsn says otherwise: its own settings win, and those beside them stay."""
+
+    def shown(text: str, setting: str) -> str:
+        with Dsn(text).connected("out", "looking") as connection:
+            (found,) = connection.execute(f"SHOW {setting}").fetchone() or ("",)
+            return str(found)
+
+    own = f"{dsn}%20-cstatement_timeout%3D5s"
+    assert [shown(text, "statement_timeout") for text in (dsn, own)] == ["10min", "5s"]
+    assert shown(dsn, "search_path") == shown(own, "search_path") != ""
+    short = f"{dsn}%20-cstatement_timeout%3D50ms"
+    with pytest.raises(StepFailed, match=r"step 'out' .* canceling statement due to statement timeout"):
+        shown(short, "work_mem; SELECT pg_sleep(30)")

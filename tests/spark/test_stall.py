@@ -79,7 +79,7 @@ def test_an_epoch_that_waits_for_nothing_ends_the_app(
     run_app: RunApp, released: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No job runs that could be cancelled: the app fails all the same, and the epoch never becomes true."""
-    monkeypatch.setattr(session, "QUERY_STOP", "1s")
+    monkeypatch.setattr(session, "QUERY_STOP_S", 1)
     ended, building = threading.Event(), [0]
 
     def hangs(frame: "DataFrame") -> "DataFrame":

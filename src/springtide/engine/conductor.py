@@ -9,12 +9,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.replan import GoBack
+from springtide.engine.session import QUERY_STOP_S
+from springtide.logs import room_logger
 from springtide.waits import WaitedTooLong, join
 
+log = room_logger(__name__)
 START_S = 300.0
 """How long Spark may take to start a query."""
 END_S = 60.0
 """How long Spark may take to end one in which no epoch runs."""
+REMEDY = "Spark does not answer: end the process, and start the app again. It goes on where it was"
 ONE_EPOCH: Mapping[str, Any] = {"once": True}
 """The trigger of a query that runs the epoch it was fed, and no other."""
 
@@ -43,18 +47,30 @@ class Conductor:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """Finish the epoch in flight and stop the query."""
+        """Finish the epoch in flight and stop the query; WaitedTooLong if either does not end."""
         try:
             self.runner.stop()
-        finally:
-            if not self._turn.acquire(timeout=START_S):
-                raise WaitedTooLong("a query of Spark to start", START_S, "Spark does not answer: end the process")
+        except WaitedTooLong:
             try:
-                self._stopped = True
-                self.query.stop()
-            finally:
-                self._turn.release()
-        join(self._thread, END_S, "Spark does not end its query: end the process")
+                self._end()
+            except Exception as error:  # It can't end before the epoch, of which more is known.
+                log.warning("the query of an epoch that gives no sign was left behind: %s", error)
+            raise
+        self._end()
+
+    def _end(self) -> None:
+        if not self._turn.acquire(timeout=START_S):
+            raise WaitedTooLong("a query of Spark to start", START_S, REMEDY)
+        try:
+            self._stopped = True
+            self.query.stop()
+        except Exception as error:
+            if "TimeoutException" not in str(error):
+                raise
+            raise WaitedTooLong("a query of Spark to stop", QUERY_STOP_S, REMEDY) from error
+        finally:
+            self._turn.release()
+        join(self._thread, END_S, REMEDY)
 
     def _next(self) -> StreamingQuery:
         self._repeating = self.runner.feed_spark()

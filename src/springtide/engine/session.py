@@ -119,7 +119,7 @@ def manager_settings(master: str, workers: int) -> dict[str, str]:
 
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
 STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
-QUERY_STOP = "20s"
+QUERY_STOP_S = 20
 """How long a query may take to stop, once its epoch has ended."""
 
 EPOCH_SETTINGS = {
@@ -223,7 +223,7 @@ def retaining(spark: SparkSession, epochs: int) -> Iterator[None]:
     before = {RETAINED: spark.conf.get(RETAINED) or "0", STOP_TIMEOUT: spark.conf.get(STOP_TIMEOUT) or "0"}
     spark.conf.set(RETAINED, max(int(before[RETAINED]), epochs))
     if before[STOP_TIMEOUT] == "0":  # Spark's default: it would wait for ever.
-        spark.conf.set(STOP_TIMEOUT, QUERY_STOP)
+        spark.conf.set(STOP_TIMEOUT, f"{QUERY_STOP_S}s")
     try:
         yield
     finally:
