@@ -11,7 +11,6 @@ import time
 import uuid
 import zipfile
 from collections.abc import Iterator, Sequence, Set
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,10 +256,6 @@ def executor_place(host: str, executor: str) -> str:
     return f"executor_{host}_{executor}"
 
 
-STOPPED_AT_ONCE = 16
-"""Machines in a box that are stopped side by side."""
-
-
 @dataclass(frozen=True)
 class Executor:
     """A registered executor."""
@@ -282,10 +277,9 @@ class Executors:
         gateway: Any = self._context._gateway
         self._arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
         self._arguments[0] = self._scala.schedulerBackend()
-        self._rpc: list[Any] = []
-        """The machines we have started; they live as long as these."""
-        self._pool = ThreadPoolExecutor(STOPPED_AT_ONCE, thread_name_prefix="springtide-machines")
-        self._stopping: list[Future[None]] = []
+        machines = _compiled(spark, "Machines.java").getClassLoader().loadClass("springtide.Machines")
+        self._added = machines.getConstructors()[0].newInstance(gateway.new_array(gateway.jvm.java.lang.Object, 0))
+        """The machines that we have started."""
 
     _machines = 0
 
@@ -325,30 +319,20 @@ class Executors:
         Executors._machines += 1
         number = self._jvm.scala.Option.apply(1000 + Executors._machines)
         conf = self._scala.conf().clone()
-        self._rpc.append(
-            worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
-        )
+        machine = worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
+        self._added.add(machine)
 
     def stop_machines(self, most: int, keep: Set[str]) -> int:
         """Begin to stop at most so many machines that `add_machine` started, the last first; tells how many.
 
         Their executors end with them, so those that run any of `keep` stay.
         """
-        going = [rpc for rpc in reversed(self._rpc) if not keep & self._on(rpc)][:most]
-        self._rpc = [rpc for rpc in self._rpc if rpc not in going]
-        self._stopping += [self._pool.submit(_shut_down, rpc) for rpc in going]  # Each takes a while.
-        return len(going)
+        message = self._message("RequestWorkerState", "WorkerStateResponse")
+        return int(self._added.stop(most, ",".join(keep), *message))
 
     def end(self) -> None:
         """Stop all machines that `add_machine` started, and see them end."""
-        going, self._rpc = self._rpc, []
-        wait([*self._stopping, *(self._pool.submit(_shut_down, rpc) for rpc in going)])
-        self._pool.shutdown()
-
-    def _on(self, rpc: Any) -> frozenset[str]:
-        """The executors of a machine that we have started, registered or not."""
-        state = self._ask(rpc, rpc.address(), "Worker", "RequestWorkerState", "WorkerStateResponse")
-        return frozenset(str(executor.execId()) for executor in self._java(state.executors()))
+        self._added.end()
 
     def size(self) -> tuple[int, int]:
         """The cores and MiB that an executor asks for."""
@@ -360,27 +344,19 @@ class Executors:
         if not url.startswith("spark://"):
             return []
         address = self._jvm.org.apache.spark.rpc.RpcAddress.fromSparkURL(url)
-        rpc = self._scala.schedulerBackend().rpcEnv()
-        state = self._ask(rpc, address, "Master", "RequestMasterState", "MasterStateResponse")
+        master = self._scala.schedulerBackend().rpcEnv().setupEndpointRef(address, "Master")
+        state = master.askSync(*self._message("RequestMasterState", "MasterStateResponse"))
         return [(worker.cores(), worker.memory()) for worker in state.workers()]
 
-    def _ask(self, rpc: Any, address: Any, endpoint: str, question: str, answer: str) -> Any:
-        """What a daemon of Spark answers to one of its own messages."""
+    def _message(self, question: str, answer: str) -> tuple[Any, Any]:
+        """A message that daemons of Spark send one another, and the type of its answer."""
         deploy = self._jvm.org.apache.spark.deploy
         message = getattr(getattr(deploy, f"DeployMessages${question}$"), "MODULE$")
         kind = self._jvm.java.lang.Class.forName(f"org.apache.spark.deploy.DeployMessages${answer}")
-        tag = self._jvm.scala.reflect.ClassTag.apply(kind)
-        return rpc.setupEndpointRef(address, endpoint).askSync(message, tag)
+        return message, self._jvm.scala.reflect.ClassTag.apply(kind)
 
     def _java(self, seq: Any) -> list[Any]:
         return list(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq))
-
-
-def _shut_down(rpc: Any) -> None:
-    try:
-        rpc.shutdown()
-    except Exception as error:
-        log.warning("a machine in the box could not be stopped: %s", error)
 
 
 def tagged_jobs(context: SparkContext, tag: str) -> list[int]:
