@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class RescaleBench:
         ]
         rows.append(["spark: stop, repartition, start", f"{spark_pause_s:.2f}", "", ""])
         headers = ["contestant", "pause s", "worst epoch over median", "slices moved"]
-        return Findings("rescale", headers, rows, figures, lambda axes: draw(axes, track))
+        return Findings("rescale", headers, rows, figures, lambda axes: draw(axes, track, spark_pause_s))
 
 
 def worst_over_median(track: Track, after: float, until: float) -> float:
@@ -70,15 +71,17 @@ def worst_over_median(track: Track, after: float, until: float) -> float:
     return max(found, default=track.calm_epoch_s) / track.calm_epoch_s
 
 
-def draw(axes: Any, track: Track) -> None:
-    """Epoch times, with the changes marked."""
+def draw(axes: Any, track: Track, spark_pause_s: float) -> None:
+    """The time from one result to the next, with the changes marked, and Spark's one pause beside it."""
     start = track.reports[0].ended_at
-    axes.plot([r.ended_at - start for r in track.reports], [r.phases.total_s for r in track.reports], marker=".")
+    ended = [r.ended_at - start for r in track.reports]
+    axes.plot(ended[1:], [later - earlier for earlier, later in pairwise(ended)], marker=".", label="Springtide")
+    axes.axhline(spark_pause_s, color="tab:red", linestyle="--", label="Spark: stop, repartition, start")
     for span in track.spans:
         axes.axvspan(span.asked_at - start, span.began_at - start, alpha=0.12, color="tab:gray", label=_starting(span))
         axes.axvspan(span.began_at - start, span.ended_at - start, alpha=0.25, color="tab:orange", label=_moving(span))
-    axes.set(title="Epoch time while workers come and go", xlabel="s", ylabel="epoch time, s", ylim=(0, None))
-    axes.legend()
+    axes.set(title="Time between two results while workers come and go", xlabel="s", ylabel="s", ylim=(0, None))
+    axes.legend(loc="center right")
 
 
 def _starting(span: Span) -> str:
