@@ -71,12 +71,13 @@ def worst_over_median(track: Track, after: float, until: float) -> float:
     return max(found, default=track.calm_epoch_s) / track.calm_epoch_s
 
 
-def draw(axes: Any, track: Track, spark_pause_s: float) -> None:
-    """The time from one result to the next, with the changes marked, and Spark's one pause beside it."""
+def draw(axes: Any, track: Track, spark_pause_s: float | None = None) -> None:
+    """The time from one result to the next, with the changes marked, and Spark's one pause if it was measured."""
     start = track.reports[0].ended_at
     ended = [r.ended_at - start for r in track.reports]
     axes.plot(ended[1:], [later - earlier for earlier, later in pairwise(ended)], marker=".", label="Springtide")
-    axes.axhline(spark_pause_s, color="tab:red", linestyle="--", label="Spark: stop, repartition, start")
+    if spark_pause_s is not None:
+        axes.axhline(spark_pause_s, color="tab:red", linestyle="--", label="Spark: stop, repartition, start")
     for span in track.spans:
         axes.axvspan(span.asked_at - start, span.began_at - start, alpha=0.12, color="tab:gray", label=_starting(span))
         axes.axvspan(span.began_at - start, span.ended_at - start, alpha=0.25, color="tab:orange", label=_moving(span))
