@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 EMBEDDED = [
     Case(ALL),
-    Case(ALL, share=0.5),
+    Case(("kafka_json", "json_files", "csv_files"), share=0.5),
     Case(("kafka_json",)),
     Case(("kafka_json",), "topic"),
     Case(("csv_files",), "fail"),

@@ -9,7 +9,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.replan import GoBack
-from springtide.engine.session import QUERY_STOP_S
 from springtide.logs import room_logger
 from springtide.waits import WaitedTooLong, join
 
@@ -63,11 +62,7 @@ class Conductor:
             raise WaitedTooLong("a query of Spark to start", START_S, REMEDY)
         try:
             self._stopped = True
-            self.query.stop()
-        except Exception as error:
-            if "TimeoutException" not in str(error):
-                raise
-            raise WaitedTooLong("a query of Spark to stop", QUERY_STOP_S, REMEDY) from error
+            _stop(self.query)
         finally:
             self._turn.release()
         join(self._thread, END_S, REMEDY)
@@ -92,6 +87,23 @@ class Conductor:
                     self.query = self._next()
         except BaseException as error:
             self.failure = error
+
+
+def _stop(query: StreamingQuery) -> None:
+    """Stop a query; in a thread, as Spark itself waits for its epoch without an end."""
+    failed: list[Exception] = []
+
+    def stop() -> None:
+        try:
+            query.stop()
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=stop, name="springtide-stop-query", daemon=True)
+    thread.start()
+    join(thread, END_S, REMEDY)
+    if failed:
+        raise failed[0]
 
 
 def _outcome(query: StreamingQuery) -> BaseException | None:

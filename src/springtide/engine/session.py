@@ -118,9 +118,6 @@ def manager_settings(master: str, workers: int) -> dict[str, str]:
 
 
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
-STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
-QUERY_STOP_S = 20
-"""How long a query may take to stop, once its epoch has ended."""
 
 EPOCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -219,13 +216,10 @@ def prepare_epoch_session(spark: SparkSession) -> None:
 
 @contextmanager
 def retaining(spark: SparkSession, epochs: int) -> Iterator[None]:
-    """Let a query that is started here keep so many epochs in its logs, or more if that is set; and end when told."""
-    before = {RETAINED: spark.conf.get(RETAINED) or "0", STOP_TIMEOUT: spark.conf.get(STOP_TIMEOUT) or "0"}
-    spark.conf.set(RETAINED, max(int(before[RETAINED]), epochs))
-    if before[STOP_TIMEOUT] == "0":  # Spark's default: it would wait for ever.
-        spark.conf.set(STOP_TIMEOUT, f"{QUERY_STOP_S}s")
+    """Let a query that is started here keep so many epochs in its logs, or more if that is set."""
+    before = int(spark.conf.get(RETAINED) or 0)
+    spark.conf.set(RETAINED, max(before, epochs))
     try:
         yield
     finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
+        spark.conf.set(RETAINED, before)
