@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from waiting import wait_until
 
 SPRINGTIDE = [sys.executable, "-c", "from springtide.cli.entry import main; main()"]
@@ -19,6 +20,15 @@ app = App("tide")
 rows = app.source("rows", sources.generator({rate}, keys=50, limit={limit}, max_rows_per_epoch=2000))
 rows.key_by("key").aggregate("counts", n=agg.count()).sink("out", sinks.parquet("out"))
 """
+
+
+def published(out: Path) -> dict[int, int]:
+    """The last count of each key that a reader of the Parquet sink sees."""
+    found: dict[int, int] = {}
+    for part in sorted(out.rglob("*.parquet"), key=lambda path: int(path.parent.name.partition("=")[2])):
+        rows = pq.ParquetFile(part).read().to_pylist()
+        found.update((row["key"], row["n"]) for row in rows)
+    return found
 
 
 class AppProcess:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
+from app_process import published
 from typer.testing import CliRunner, Result
 
 from springtide import sources
@@ -75,15 +75,6 @@ def test_there_are_thirty_and_each_has_a_name_of_its_own() -> None:
 
 def springtide(command: str) -> Result:
     return CliRunner().invoke(cli, shlex.split(command))
-
-
-def published(out: Path) -> dict[int, int]:
-    """The last count of each key that a reader of the sink sees."""
-    found: dict[int, int] = {}
-    for part in sorted(out.rglob("*.parquet"), key=lambda path: int(path.parent.name.partition("=")[2])):
-        rows = pq.ParquetFile(part).read().to_pylist()
-        found.update((row["key"], row["n"]) for row in rows)
-    return found
 
 
 def counted_one_by_one() -> dict[int, int]:

@@ -7,9 +7,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
-from app_process import APP, AppProcess
+from app_process import APP, SPRINGTIDE, AppProcess, published
 from waiting import wait_until
 
 from springtide import sources
@@ -91,6 +90,22 @@ def test_a_second_signal_while_it_stops(tide: Path, number: signal.Signals) -> N
     _goes_on_and_is_exact(tide)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "group", "code"), [(INT, True, 0), (TERM, False, 0), (TERM, True, 143)])
+def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: bool, code: int) -> None:
+    with AppProcess(tide, "--workers", "2") as app:
+        app.until(EPOCH)
+        asked = subprocess.run(
+            [*SPRINGTIDE, "scale", "tide", "--workers", "3", "--no-wait"], cwd=tide, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        assert asked.returncode == 0, asked.stderr
+        app.send(number, group=group)
+        assert app.ended() == code, app.said
+        assert not NOISE.search(app.said), app.said
+    _goes_on_and_is_exact(tide)
+
+
 SLOW_SINK = """
 import time
 
@@ -119,9 +134,7 @@ def _wait_for_jvm(app: AppProcess) -> None:
 def _goes_on_and_is_exact(tide: Path) -> None:
     with AppProcess(tide, "--until", "available") as app:
         assert app.ended() == 0, app.said
-    found: dict[int, int] = {}
-    for part in sorted((tide / "out").rglob("*.parquet"), key=lambda path: int(path.parent.name.partition("=")[2])):
-        found.update((row["key"], row["n"]) for row in pq.ParquetFile(part).read().to_pylist())
+    found = published(tide / "out")
     spec = sources.generator(RATE, keys=50, limit=ROWS, max_rows_per_epoch=2000, start_s=0.0).spec
     rows = sum(found.values())
     keys = spec.rows(0, rows, 0.0).column("key").to_pylist()
