@@ -36,15 +36,16 @@ def slow(*case: object) -> object:
     ("moment", "number", "group", "code", "says"),
     [
         ("import", INT, True, 130, "interrupted"),
-        ("Spark", INT, True, 130, "interrupted while the app was starting; nothing was lost"),
+        slow("Spark", INT, True, 130, "interrupted while the app was starting; nothing was lost"),
         slow("Spark", TERM, True, 143, "ended by SIGTERM while the app was starting"),
         slow("Spark", HUP, False, 129, "ended by SIGHUP while the app was starting"),
         slow("epoch", INT, True, 0, "stopped after"),
         slow("epoch", TERM, False, 0, "stopped after"),
-        ("epoch", TERM, True, 143, "SIGTERM went to the whole process group and ended Spark as well"),
+        # Whoever is quicker: the epoch in flight, or Spark, which gets the signal as well.
+        ("epoch", TERM, True, (0, 143), "stopped after|SIGTERM went to the whole process group and ended Spark"),
     ],
 )
-def test_a_signal(tide: Path, moment: str, number: signal.Signals, group: bool, code: int, says: str) -> None:
+def test_a_signal(tide: Path, moment: str, number: signal.Signals, group: bool, code: object, says: str) -> None:
     with AppProcess(tide) as app:
         if moment == "import":
             maps = Path(f"/proc/{app.process.pid}/maps")
@@ -54,7 +55,7 @@ def test_a_signal(tide: Path, moment: str, number: signal.Signals, group: bool, 
         elif moment == "epoch":
             app.until(EPOCH)
         app.send(number, group=group)
-        assert app.ended() == code, app.said
+        assert app.ended() in (code if isinstance(code, tuple) else (code,)), app.said
         assert re.search(says, app.said), app.said
         assert not NOISE.search(app.said), app.said
     if moment != "import":
@@ -91,8 +92,8 @@ def test_a_second_signal_while_it_stops(tide: Path, number: signal.Signals) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "group", "code"), [(INT, True, 0), (TERM, False, 0), (TERM, True, 143)])
-def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: bool, code: int) -> None:
+@pytest.mark.parametrize(("number", "group", "codes"), [(INT, True, {0}), (TERM, False, {0}), (TERM, True, {0, 143})])
+def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: bool, codes: set[int]) -> None:
     with AppProcess(tide, "--workers", "2") as app:
         app.until(EPOCH)
         asked = subprocess.run(
@@ -101,7 +102,7 @@ def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: b
         )  # fmt: skip
         assert asked.returncode == 0, asked.stderr
         app.send(number, group=group)
-        assert app.ended() == code, app.said
+        assert app.ended() in codes, app.said
         assert not NOISE.search(app.said), app.said
     _goes_on_and_is_exact(tide)
 
