@@ -12,6 +12,8 @@ from waiting import wait_until
 
 SPRINGTIDE = [sys.executable, "-c", "from springtide.cli.entry import main; main()"]
 PATIENCE_S = 180.0
+QUICK = ["--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"]
+"""Tests are short: compiling more than the quick compiler does would not pay."""
 
 APP = """
 from springtide import App, agg, sinks, sources
@@ -39,7 +41,7 @@ class AppProcess:
         self._log = directory / "app.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*SPRINGTIDE, "run", "app.py", *arguments], cwd=directory, stdout=log, stderr=log,
+                [*SPRINGTIDE, "run", "app.py", *QUICK, *arguments], cwd=directory, stdout=log, stderr=log,
                 start_new_session=True, env={**os.environ, "COLUMNS": "80"},
             )  # fmt: skip
 
