@@ -138,9 +138,8 @@ class SharedExecutors:
     def give_back(self, before: frozenset[WorkerId]) -> None:
         """Ask for no more than is wanted now; who came since `before`, or is still to come, goes if nobody needs it."""
         with self._turn:
-            # First the machines, and with them executors that have not registered yet: they take what all others need.
-            self._stop_machines(keep=self._employed() | before)
             self.meet()
+            self._stop_machines(keep=self._employed() | before)  # And with them executors that have not registered yet.
             self._before = before
             self.sweep()
 

@@ -33,7 +33,9 @@ class Executors:
         self._arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
         self._arguments[0] = self._scala.schedulerBackend()
         machines = compiled(spark, "Machines.java").getClassLoader().loadClass("springtide.Machines")
-        self._added = machines.getConstructors()[0].newInstance(gateway.new_array(gateway.jvm.java.lang.Object, 0))
+        message = gateway.new_array(gateway.jvm.java.lang.Object, 2)
+        message[0], message[1] = self._message("RequestWorkerState", "WorkerStateResponse")
+        self._added = machines.getConstructors()[0].newInstance(message)
         """The machines that we have started."""
 
     _machines = 0
@@ -82,8 +84,11 @@ class Executors:
 
         Their executors end with them, so those that run any of `keep` stay.
         """
-        message = self._message("RequestWorkerState", "WorkerStateResponse")
-        return int(self._added.stop(most, ",".join(keep), *message))
+        before = self._added.count()
+        ending = list(self._added.stop(most, ",".join(keep)))
+        if ending:  # Through the master, as Spark's own way is for those who have registered.
+            self._scala.schedulerBackend().doKillExecutors(self._jvm.PythonUtils.toSeq(ending))
+        return int(before - self._added.count())
 
     def end(self) -> None:
         """Stop all machines that `add_machine` started, and see them end."""
