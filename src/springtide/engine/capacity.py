@@ -59,7 +59,7 @@ def box_capacity(cores: int, free_bytes: int | None, *, running: int = 0, cost: 
 
 
 def cluster_capacity(machines: Iterable[tuple[int, int]], slots: int, executor_mb: int) -> Capacity:
-    """Of machines with so many cores and MiB each, if all are for executors of this size; unknown without machines."""
+    """Of machines, each by its cores and MiB, if all are for executors of this size; unknown without machines."""
     found = list(machines)
     if not found:
         return UNKNOWN

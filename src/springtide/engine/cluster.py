@@ -89,7 +89,7 @@ class Cluster:
         self._demand.ask(total)
 
     def check(self, total: int, *, force: bool = False) -> None:
-        """Refused if so many workers are more than there is room for, unless it is forced."""
+        """Refused if there is no room for `total` workers, unless it is forced."""
         if not force:
             self._demand.check(total)
 
@@ -98,7 +98,7 @@ class Cluster:
         return self._demand.capacity()
 
     def give_back(self, wanted: int, before: frozenset[WorkerId]) -> None:
-        """A growth is off: want so many again; who was not there before, or is still to come, goes."""
+        """A growth is off: want `wanted` workers again; who was not there before, or is still to come, goes."""
         self._demand.give_back(wanted, before)
 
     def sweep(self) -> None:
@@ -106,7 +106,7 @@ class Cluster:
         self._demand.sweep()
 
     def wait_for(self, count: int, timeout_s: float, wanted: Wanted = always) -> list[Worker]:
-        """Wait until so many workers are registered, or they are not wanted any more."""
+        """Wait until `count` workers are registered, or they are not wanted any more."""
         deadline = time.monotonic() + timeout_s
         while True:
             workers = self.workers()

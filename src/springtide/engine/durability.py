@@ -16,7 +16,7 @@ DEPOSIT_S = 3600.0
 LATE = 2
 """An epoch waits for a durable checkpoint that is late by so many intervals."""
 REST_S = 10.0
-"""An app without input makes its last epoch durable after so long, though no interval has passed."""
+"""An app without input makes its last epoch durable after this time, though no interval has passed."""
 
 Depositor = Callable[[Sequence[States], Set[str]], list[States] | None]
 """Makes states durable, given the names of blocks that are; None if that could not be done now."""

@@ -21,13 +21,13 @@ class Growth:
         self._there_before = frozenset[WorkerId]()
 
     def want(self, workers: int) -> None:
-        """There should be so many from now on. Nobody is asked yet."""
+        """From now on there should be `workers` of them. Nobody is asked yet."""
         roster = self.roster
         self._wanted_before, roster.wanted = roster.wanted, workers
         self._there_before = roster.cluster.alive()
 
     def bring(self, workers: int, wanted: Callable[[], bool]) -> list[Worker]:
-        """Ask for workers until there are so many, and let them get warm; those that are new and of use.
+        """Ask for workers until `workers` are there, and let them get warm; returns those that are new and of use.
 
         It takes its time, beside the epochs, and ends early if they are not wanted any more: `give_back` then. A worker
         that is lost meanwhile is no reason to give up: another one comes in its place.

@@ -25,7 +25,7 @@ class History:
     def __init__(
         self, store: Store, every: Interval, deposit: Depositor, *, sources: int = 1, nudged: bool = False
     ) -> None:
-        """The app has so many sources, and beside them one for nudges or none."""
+        """The app has `sources` sources, and beside them one for nudges if it is `nudged`."""
         self.store = store
         self.sources, self._nudged = sources, nudged
         self.log = ManifestLog(store)

@@ -51,7 +51,7 @@ class Demand:
         self._executors.meet(spare=workers)
 
     def give_back(self, wanted: int, before: frozenset[WorkerId]) -> None:
-        """Want so many again, as when only those of `before` were there: who came since, or is still to come, goes."""
+        """Want `wanted` again, as when only those of `before` were there: who came since, or is still to come, goes."""
         self.wanted = wanted
         self._executors.give_back(before)
 
