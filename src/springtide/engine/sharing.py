@@ -32,13 +32,13 @@ class Demand:
         return self._executors.sole(self)
 
     def ask(self, total: int) -> None:
-        """Want so many; they come later, or never."""
+        """Want `total` executors; they come later, or never."""
         self.wanted = total
         self._executors.meet()
         self._executors.add_machines()
 
     def check(self, total: int) -> None:
-        """Refused if so many are more than there is room for."""
+        """Refused if there is no room for `total` executors."""
         self._executors.check(total)
 
     def capacity(self) -> Capacity:
@@ -166,7 +166,7 @@ class SharedExecutors:
         return frozenset().union(*(demand.employed() for demand in self._demands))
 
     def check(self, total: int) -> None:
-        """Refused if so many are more than there is room for. Machines that are there are not counted again."""
+        """Refused if there is no room for `total` executors. Machines that are there are not counted again."""
         with self._turn:
             if total > self._machines:
                 self.capacity().check(total)

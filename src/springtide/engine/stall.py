@@ -8,9 +8,9 @@ from springtide.errors import BadValue
 STALL_S = 300.0
 """How long jobs may go without a sign of progress, unless the app says otherwise."""
 BUSY = 3
-"""Jobs with running tasks may take so many times as long: a task may wait ten minutes for its broker."""
+"""Jobs with running tasks may take three times as long: a task may wait ten minutes for its broker."""
 EPOCH = 6
-"""An epoch may take so many times as long in which none of its jobs, and nothing between them, gives a sign."""
+"""An epoch may go six times as long without a sign from any of its jobs, or from what runs between them."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def check_here(spark: SparkSession) -> None:
 
 
 def check_elsewhere(spark: SparkSession, tasks: int) -> None:
-    """With executors on other machines: the same, by a job of so many tasks; UnfitPython names the host."""
+    """With executors on other machines: the same, by a job of `tasks` tasks; UnfitPython names the host."""
     context = spark.sparkContext
     if on_this_machine(context.master or ""):
         return

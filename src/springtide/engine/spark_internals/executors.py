@@ -55,7 +55,7 @@ class Executors:
         return found
 
     def ask(self, total: int) -> bool:
-        """Ask for so many executors in all; False if the cluster manager would not hear of it."""
+        """Ask for `total` executors in all; False if the cluster manager would not hear of it."""
         nothing = self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
         return bool(self._scala.requestTotalExecutors(total, 0, nothing))
 
@@ -80,7 +80,7 @@ class Executors:
         self._added.add(machine)
 
     def stop_machines(self, most: int, keep: Set[str]) -> int:
-        """Begin to stop at most so many machines that `add_machine` started, the last first; tells how many.
+        """Begin to stop at most `most` machines that `add_machine` started, the last first; tells how many.
 
         Their executors end with them, so those that run any of `keep` stay.
         """

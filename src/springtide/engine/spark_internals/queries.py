@@ -16,7 +16,7 @@ def tagged_jobs(context: SparkContext, tag: str) -> list[int]:
 
 
 def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:
-    """From its next epoch on, a running query takes at most so many rows from each of its sources, in their order.
+    """From its next epoch on, a running query takes at most `rows` from each of its sources, in their order.
 
     None leaves a source as it is. Spark looks at these limits before every epoch, and has no setting for them.
     """
