@@ -27,6 +27,7 @@ sys.path.append(str(Path(__file__).parent / "chaos"))
 RunApp = Callable[..., list[EpochReport]]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks for groups in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side: the tests of a file stay together, those with a broker share one, and the short ones come last."""
     for item in items:

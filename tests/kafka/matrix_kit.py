@@ -5,9 +5,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -31,7 +31,6 @@ BAD_CSV = ["a,many", "b,1,2", "c,1.5"]
 START_S = 1_700_000_000.0
 LONGEST_S = 90.0
 """How long one app may take; one that hangs fails its case."""
-_NUMBERS = count()
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Bench:
         self.spark, self.servers, self.root, self.options = spark, servers, root, options
 
     def run(self, case: Case) -> Outcome:
-        here = self.root / f"{next(_NUMBERS)}-{case}"
+        here = self.root / f"{uuid4().hex[:8]}-{case}"
         here.mkdir(parents=True)
         app, out, dead = App("matrix"), {name: (sinks.memory(), sinks.memory(), sinks.memory()) for name in ALL}, ""
         if case.malformed == "topic":

@@ -78,7 +78,6 @@ class SharedExecutors:
         self.spark = Executors(spark)
         box = BOX.fullmatch(spark.sparkContext.master or "")
         self._box = tuple(map(int, box.groups())) if box else None
-        self._machines = self._box[0] if self._box else 0
         self._left_behind = executor_files(spark) if self._box else None
         self._before: frozenset[WorkerId] | None = None
         """Who was there before a growth that was given back; None if there is none to be swept up after."""
@@ -128,12 +127,16 @@ class SharedExecutors:
                 if self._machines >= self._total:
                     return
                 self.spark.add_machine(*self._box[1:])
-                self._machines += 1
 
     def _stop_machines(self, keep: frozenset[WorkerId]) -> None:
         """In a box: machines that were added and are not needed any more go, unless one runs somebody of `keep`."""
         if self._box is not None and (surplus := self._machines - max(self._total, self._box[0])) > 0:
-            self._machines -= self.spark.stop_machines(surplus, keep)
+            self.spark.stop_machines(surplus, keep)
+
+    @property
+    def _machines(self) -> int:
+        """Of the box."""
+        return 0 if self._box is None else self._box[0] + self.spark.added_machines()
 
     def give_back(self, before: frozenset[WorkerId]) -> None:
         """Ask for no more than is wanted now; who came since `before`, or is still to come, goes if nobody needs it."""

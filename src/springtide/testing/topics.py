@@ -34,13 +34,7 @@ def answers(servers: str, within_s: float) -> bool:
 def create(servers: str, topic: str, partitions: int = 1, **config: str) -> str:
     """Make a topic; returns its name. Its settings have underscores for dots: `retention_ms="60000"`."""
     admin = AdminClient({"bootstrap.servers": servers})
-    was_there = topic in admin.list_topics(timeout=TIMEOUT_S).topics
-    try:
-        admin.create_topics([_new(topic, partitions, config)])[topic].result(TIMEOUT_S)
-    except KafkaException as error:
-        # A request whose answer is late is sent once more by the client, and then finds what it has made itself.
-        if was_there or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
+    admin.create_topics([_new(topic, partitions, config)])[topic].result(TIMEOUT_S)
     _await(lambda: len(partitions_of(servers, topic)) == partitions, f"topic {topic} with {partitions} partitions")
     return topic
 

@@ -18,6 +18,7 @@ public final class Machines {
 
     private final List machines = new ArrayList();
     private final List stopping = new ArrayList();
+    private boolean ended = false;
     private final Object question;
     private final ClassTag answer;
 
@@ -49,7 +50,7 @@ public final class Machines {
             if (Collections.disjoint(needed, here)) {
                 machines.remove(i);
                 ending.addAll(here);
-                stop(machine);
+                stop(machine, here);
                 stopped++;
             }
         }
@@ -60,9 +61,10 @@ public final class Machines {
     public void end() throws Exception {
         synchronized (this) {
             for (int i = 0; i < machines.size(); i++) {
-                stop((RpcEnv) machines.get(i));
+                stop((RpcEnv) machines.get(i), new ArrayList());
             }
             machines.clear();
+            ended = true;
         }
         for (int i = 0; i < stopping.size(); i++) {
             ((Thread) stopping.get(i)).join();
@@ -79,24 +81,45 @@ public final class Machines {
         return ids;
     }
 
-    /** Once its executors have ended: what it still had to tell the master of them would fail loudly. */
-    private void stop(final RpcEnv machine) {
+    /**
+     * Once its executors have ended: what it still had to tell the master of them would fail loudly. Until then the
+     * master may give it a new one, and then it stays.
+     */
+    private void stop(final RpcEnv machine, final List ending) {
         Thread thread = new Thread(new Runnable() {
             public void run() {
-                long deadline = System.nanoTime() + PATIENCE_NS;
-                try {
-                    while (System.nanoTime() < deadline && !executors(machine).isEmpty()) {
-                        Thread.sleep(50);
-                    }
-                } catch (Exception gone) {
-                    // It does not answer any more: nothing is left to wait for.
+                if (!employedAnew(machine, ending)) {
+                    machine.shutdown();
                 }
-                machine.shutdown();
             }
         }, "springtide-stopping-a-machine");
         thread.setDaemon(true);
         thread.start();
         stopping.add(thread);
+    }
+
+    /** Whether a machine has got a new executor by the time when its old ones have ended; it is counted again then. */
+    private boolean employedAnew(RpcEnv machine, List ending) {
+        long deadline = System.nanoTime() + PATIENCE_NS;
+        try {
+            List here = executors(machine);
+            while (!Collections.disjoint(here, ending)) {
+                if (System.nanoTime() > deadline) {
+                    return false;
+                }
+                Thread.sleep(50);
+                here = executors(machine);
+            }
+            synchronized (this) {
+                if (here.isEmpty() || ended) {
+                    return false;
+                }
+                machines.add(machine);
+                return true;
+            }
+        } catch (Exception gone) {
+            return false;  // It does not answer any more: nothing is left to wait for.
+        }
     }
 
     private static Object call(Object on, String method) throws Exception {

@@ -79,16 +79,19 @@ class Executors:
         machine = worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
         self._added.add(machine)
 
-    def stop_machines(self, most: int, keep: Set[str]) -> int:
-        """Begin to stop at most `most` machines that `add_machine` started, the last first; tells how many.
+    def added_machines(self) -> int:
+        """How many machines that `add_machine` started are there, but for those that are being stopped."""
+        return int(self._added.count())
 
-        Their executors end with them, so those that run any of `keep` stay.
+    def stop_machines(self, most: int, keep: Set[str]) -> None:
+        """Begin to stop at most `most` machines that `add_machine` started, the last first.
+
+        Their executors end with them, so those that run any of `keep` stay; and one that Spark gives a new executor
+        before it has ended stays, too.
         """
-        before = self._added.count()
         ending = list(self._added.stop(most, ",".join(keep)))
         if ending:  # Through the master, as Spark's own way is for those who have registered.
             self._scala.schedulerBackend().doKillExecutors(self._jvm.PythonUtils.toSeq(ending))
-        return int(before - self._added.count())
 
     def end(self) -> None:
         """Stop all machines that `add_machine` started, and see them end."""

@@ -8,9 +8,10 @@ without it in the child; NumPy's BLAS has none, as Spark sets OMP_NUM_THREADS to
 """
 
 import gc
-import runpy
+import socket
 
-import pyspark.worker  # noqa: F401
+import pyspark.daemon
+import pyspark.worker
 
 import springtide.engine.worker.copy
 import springtide.engine.worker.deposit
@@ -18,6 +19,18 @@ import springtide.engine.worker.restore
 import springtide.engine.worker.rows
 import springtide.engine.worker.update  # noqa: F401
 
+work = pyspark.daemon.worker
+
+
+def worker(sock: socket.socket, authenticated: bool) -> int:
+    """A worker, after the fork. That Spark has ended is no fault of it: nobody wants a traceback of that."""
+    try:
+        return work(sock, authenticated)
+    except ConnectionError:  # To Spark: those of a user's function are told to Spark.
+        return 1
+
+
 if __name__ == "__main__":
     gc.freeze()
-    runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
+    pyspark.daemon.worker = worker
+    pyspark.daemon.manager()
