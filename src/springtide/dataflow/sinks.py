@@ -35,6 +35,8 @@ class EpochOutput(Protocol):
     schema: pa.Schema
     lineage: str
     """Of the checkpoint, which no other has: the same epoch of another lineage has other rows."""
+    generation: int
+    """Of the driver that publishes; one that was taken over has a smaller one than its successor."""
 
     def dataframe(self) -> "DataFrame":
         """The rows as a DataFrame."""

@@ -62,6 +62,7 @@ class EpochRunner:
         self.progress, self.on_report = progress, on_report
         self.collector = Collector(history.log)
         self.garbage = self.collector.start(history.head)
+        self.generation = generation
         self._compute = Computing(app, bound, history, staff, generation)
         self.failure: BaseException | None = None
         self.shedding = NOTHING
@@ -265,7 +266,7 @@ class EpochRunner:
 
         return CommittedOutput(
             manifest.epoch, sink.name, tuple(key), schema, frame, direct, self.staff.storage,
-            self.history.lineage,
+            self.history.lineage, self.generation,
         )  # fmt: skip
 
     def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:

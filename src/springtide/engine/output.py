@@ -24,7 +24,8 @@ class CommittedOutput:
     frame: Callable[[], DataFrame]
     blocks: tuple[BlockRef, ...] | None
     storage: Storage
-    lineage: str = ""
+    lineage: str
+    generation: int
 
     def dataframe(self) -> DataFrame:
         return self.frame()
