@@ -8,7 +8,7 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
 `hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
-a marker and does nothing else.
+a marker and does nothing else. `stop` pauses the process with SIGSTOP, the first time, until somebody continues it.
 Markers hold the id of the process that left them.
 """
 
@@ -79,6 +79,8 @@ def fire(point: str, epoch: int | None = None) -> None:
         os.kill(_parent(os.getppid()), signal.SIGKILL)
     elif action == "hang" and _mark(point):
         _outlive(Path(os.environ[MARKERS], f"{point}.go"))
+    elif action == "stop" and _mark(point):
+        os.kill(os.getpid(), signal.SIGSTOP)
     elif action == "note":
         _mark(f"{point}.{os.getpid()}")
     elif action == "once" and _mark(point):

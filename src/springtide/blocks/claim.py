@@ -28,8 +28,6 @@ log = room_logger(__name__)
 DIRECTORY = "drivers"
 LEASE_S = 30.0
 RENEW_S = 5.0
-RELEASED = -1
-"""In place of a process number: the claim was given back."""
 
 _NAME = re.compile(r"([0-9]{9,})\.json")
 
@@ -45,6 +43,8 @@ class Holder:
     beat: int = 0
     namespace: str = ""
     """In which its process number means anything: containers of one machine have different ones."""
+    released: bool = False
+    """It has given the claim back."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -52,7 +52,8 @@ class Holder:
     @classmethod
     def decode(cls, data: bytes) -> "Holder":
         fields: dict[str, Any] = json.loads(data)
-        return cls(**fields)
+        released = fields.get("released", fields["pid"] < 0)  # Earlier releases had -1 for a process then.
+        return cls(**{**fields, "released": released})
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -109,7 +110,7 @@ class Claim:
         """Let the next driver in at once."""
         self._done.set()
         let_go(self._renewal)
-        self.store.put(_path(self.generation), replace(self._holder, pid=RELEASED).encode())
+        self.store.put(_path(self.generation), replace(self._holder, released=True).encode())
 
 
 def claim(
@@ -142,7 +143,7 @@ def _ensure_gone(
 ) -> None:
     """Return once the holder is known to be dead or silent for a lease; raise if it lives."""
     holder = _holder(store, generation)
-    if holder.pid == RELEASED:
+    if holder.released:
         return
     lives = alive(holder)
     if lives is False:
@@ -153,7 +154,7 @@ def _ensure_gone(
     while now() < deadline:
         wait(1.0)
         there = _holder(store, generation)
-        if there.pid == RELEASED:
+        if there.released:
             return
         if there.beat != holder.beat:
             raise CheckpointInUse(store.url, str(holder))
