@@ -97,3 +97,18 @@ class CheckpointInUse(SpringtideError):
             f"checkpoint {self.checkpoint!r} is in use by {self.holder}: stop that driver first, "
             "or give this one another --checkpoint"
         )
+
+
+class TakenOver(SpringtideError):
+    """Another driver holds the checkpoint by now; this one has to stop."""
+
+    def __init__(self, generation: int, by: str) -> None:
+        super().__init__(generation, by)
+        self.generation, self.by = generation, by
+
+    def __str__(self) -> str:
+        return (
+            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}, which goes "
+            "on in its place: nothing is lost, and nothing is to be done. If no other driver runs, the checkpoint was "
+            "restored from a backup that is older than its sinks: restore a newer one"
+        )
