@@ -32,8 +32,6 @@ CLUSTER_POINTS = frozenset(
     {"copy.read", "copy.written", "plan.flip", "stop.commit", "stop.swap", "stop.init", "restore.fetched"}
 )
 """Failpoints that only an app on several workers comes to."""
-DATABASE_POINTS = frozenset({"publish.staged"})
-"""Failpoints that only an app with a database as its sink comes to."""
 INTERVAL_POINTS = frozenset({"deposit.written", "replay.noted"})
 """Failpoints that only an app with an interval between durable checkpoints comes to."""
 

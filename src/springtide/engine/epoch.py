@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from springtide import faults
 from springtide.blocks.collect import Collector
-from springtide.blocks.errors import LineageBroken
+from springtide.blocks.errors import LineageBroken, TakenOver
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
@@ -252,7 +252,7 @@ class EpochRunner:
             try:
                 with self.staff.watch.job(sink.name, doing):
                     sink.spec.publish(self._output(sink, frames, manifest))
-            except StepFailed:
+            except (StepFailed, TakenOver):
                 raise
             except Exception as error:
                 raise explain(error, sink.name, doing) from error
