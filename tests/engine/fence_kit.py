@@ -185,7 +185,9 @@ class Driver:
             own.put(f"{SPARK}/offsets/{epoch}", f"v1\n{{}}\n{next(_TOKENS)}".encode())
         token = own.get(f"{SPARK}/offsets/{epoch}").decode().splitlines()[2]
         head = history.head
-        if head is None or head.epoch != epoch:
+        if head is not None and head.epoch == epoch:
+            history.log.fence.check()
+        else:
             head = self._compute(history, head, epoch, token)
         if not history.published(epoch):
             self.world.published.append((epoch, token))

@@ -94,10 +94,10 @@ class TakenOver(SpringtideError):
 
     def __str__(self) -> str:
         return (
-            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}, as it was paused "
-            "or cut off from its checkpoint for a while. What it has committed is safe, and the other goes on from it: "
-            "nothing is to be done. If no other driver runs, the checkpoint was restored from a backup that is older than "
-            "its sinks: restore a newer one"
+            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}, as it was "
+            "paused or cut off from its checkpoint for a while. What it has committed is safe, and the other goes on "
+            "from it: nothing is to be done. If no other driver runs, the checkpoint was restored from a backup that "
+            "is older than its sinks: restore a newer one"
         )
 
 

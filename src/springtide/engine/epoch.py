@@ -154,6 +154,7 @@ class EpochRunner:
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
+                self.history.log.fence.check()
                 done = Computed(head, self._before(head), replayed=True, published_again=True)
                 frames.outputs.update(head.outputs)
             else:
