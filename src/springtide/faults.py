@@ -33,6 +33,7 @@ POINTS = {
     "publish.part": "a sink has written some of the epoch",
     "publish.staged": "a database has the parts of the epoch; nobody sees them yet",
     "publish.after": "every sink has published; Spark has not logged the epoch",
+    "report.after": "the epoch's report is written; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",
     "claim.put": "a driver claims the checkpoint",
     "copy.read": "a worker is about to read slices that another one needs",

@@ -43,6 +43,7 @@ EVERY_POINT = (
     # Epoch 3 is published at last; fault 21: the manifest of epoch 4 lands although its write seems to fail.
     Life("manifest.put=late-oserror@4,publish.before=kill@4", "publish.before", 4),
     Life("publish.after=kill@5", "publish.after", 5),
+    Life("report.after=kill@6", "report.after", 6),
 )
 
 
