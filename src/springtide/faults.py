@@ -8,7 +8,7 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `once` (only with a marker file in `SPRINGTIDE_FAILPOINT_DIR`) raises a RuntimeError the first time.
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
 `hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
-a marker and does nothing else.
+a marker and does nothing else. `stop` pauses the process with SIGSTOP, the first time, until somebody continues it.
 Markers hold the id of the process that left them.
 """
 
@@ -27,6 +27,7 @@ POINTS = {
     "block.written": "a worker has written its blocks; the driver does not know yet",
     "records.collected": "the driver holds all commit records and has not written the manifest",
     "manifest.put": "the driver writes the manifest",
+    "manifest.landed": "the manifest is written; the driver does not know yet whether it still holds the checkpoint",
     "manifest.after": "the manifest is committed; nothing is published",
     "publish.before": "a sink is about to publish the epoch",
     "publish.sent": "a worker has sent a sink's rows and their marker, and has not committed them",
@@ -36,6 +37,7 @@ POINTS = {
     "report.after": "the epoch's report is written; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",
     "claim.put": "a driver claims the checkpoint",
+    "generation.copied": "a driver has copied what its predecessor had; it does not count yet",
     "copy.read": "a worker is about to read slices that another one needs",
     "copy.written": "a worker has written copies of slices; the driver does not know yet",
     "deposit.written": "a worker has stored a run durably; the driver does not know yet",
@@ -78,6 +80,8 @@ def fire(point: str, epoch: int | None = None) -> None:
         os.kill(_parent(os.getppid()), signal.SIGKILL)
     elif action == "hang" and _mark(point):
         _outlive(Path(os.environ[MARKERS], f"{point}.go"))
+    elif action == "stop" and _mark(point):
+        os.kill(os.getpid(), signal.SIGSTOP)
     elif action == "note":
         _mark(f"{point}.{os.getpid()}")
     elif action == "once" and _mark(point):

@@ -108,6 +108,9 @@ class CrashingStore:
     def put_if_absent(self, name: str, data: Any) -> None:
         self._call(lambda: self.inner.put_if_absent(name, data))
 
+    def copy(self, name: str, to: str) -> None:
+        self._call(lambda: self.inner.copy(name, to))
+
     def get(self, name: str) -> bytes:
         return self._call(lambda: self.inner.get(name))
 
@@ -118,6 +121,9 @@ class CrashingStore:
         """One call a name: a crash leaves some of them deleted."""
         for name in names:
             self._call(lambda name=name: self.inner.delete([name]))  # type: ignore[misc]
+
+    def remove(self, directory: str) -> None:
+        self._call(lambda: self.inner.remove(directory))
 
     def tidy(self, prefix: str) -> None:
         self._call(lambda: self.inner.tidy(prefix))

@@ -16,7 +16,7 @@ from blocks_kit import BEFORE, S3Like, everything, s3_store
 
 from springtide.blocks import claim as claim_module
 from springtide.blocks.claim import DIRECTORY, LEASE_S, Claim, Holder, alive, claim, this_process
-from springtide.blocks.errors import CheckpointInUse
+from springtide.blocks.errors import CheckpointInUse, TakenOver
 from springtide.blocks.store import LocalStore, Store
 
 STRANGER = Holder("another-host", "another-boot", 4711, "99", beat=3)
@@ -182,7 +182,7 @@ def test_a_driver_elsewhere_that_gives_back_is_replaced_without_waiting_longer(
     store: LocalStore, take: Callable[..., Claim]
 ) -> None:
     plant(store, STRANGER)
-    clock = Clock(lambda passed_s: plant(store, replace(STRANGER, pid=-1, beat=0)))
+    clock = Clock(lambda passed_s: plant(store, replace(STRANGER, released=True, beat=0)))
     assert take(now=clock, wait=clock.wait).generation == 2
     assert clock.now < 100 + LEASE_S / 2
 
@@ -221,7 +221,7 @@ def test_a_driver_that_looked_long_ago_cannot_claim_a_generation_that_is_over() 
     """It saw generation 1 given back, slept, and wakes up when others have held 2 and hold 3."""
     bucket = S3Like()
     store = s3_store(bucket)
-    plant(store, replace(STRANGER, pid=-1))
+    plant(store, replace(STRANGER, released=True))
 
     def sleep_before_the_put(call: str, path: str) -> None:
         if call == "put":
@@ -281,7 +281,7 @@ def test_a_store_that_is_away_for_a_while_does_not_end_the_renewal(monkeypatch: 
     before = Holder.decode(store.get(path_of(1))).beat
     wait_until(lambda: Holder.decode(store.get(path_of(1))).beat > before)
     held.release()
-    assert Holder.decode(store.get(path_of(1))).pid == -1
+    assert Holder.decode(store.get(path_of(1))).released
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -294,3 +294,61 @@ def test_a_holder_survives_as_bytes_that_people_can_read() -> None:
     assert Holder.decode(STRANGER.encode()) == STRANGER
     assert json.loads(STRANGER.encode()) == asdict(STRANGER)
     assert str(STRANGER) == "process 4711 on another-host"
+
+
+def test_a_claim_that_an_earlier_release_gave_back() -> None:
+    fields = asdict(STRANGER)
+    for name in ("released", "namespace"):
+        del fields[name]
+    assert Holder.decode(json.dumps({**fields, "pid": -1}).encode()).released
+    assert not Holder.decode(json.dumps(fields).encode()).released
+
+
+def test_a_process_of_another_namespace_may_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same machine, and the same process number: another container's, that nobody here can look up."""
+    me = this_process()
+    assert alive(me) is True
+    assert alive(replace(me, pid=2**22 + 1)) is False
+    monkeypatch.setattr(claim_module, "_namespace", lambda: "pid:[1]")
+    assert alive(me) is None
+    assert alive(replace(me, pid=2**22 + 1)) is None
+
+
+def test_a_driver_that_was_taken_over_is_told_by_whom(store: LocalStore, take: Callable[..., Claim]) -> None:
+    first = take()
+    first.check()
+    plant(store, STRANGER, 2)
+    with pytest.raises(TakenOver, match="taken over by process 4711 on another-host"):
+        first.check()
+
+
+def test_the_renewal_finds_out_too_and_ends(
+    store: LocalStore, take: Callable[..., Claim], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
+    first = take()
+    told: list[TakenOver] = []
+    first.on_lost = told.append
+    plant(store, STRANGER, 2)
+    wait_until(lambda: bool(told))
+    wait_until(lambda: not first._renewal.is_alive())
+    assert Holder.decode(store.get(path_of(2))) == STRANGER
+
+
+def test_no_error_of_a_store_ends_the_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of an object store's own library are of any type."""
+    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
+    bucket = S3Like()
+    bucket.error = lambda: ValueError("no error of the system")  # type: ignore[assignment,return-value]
+    held = claim(s3_store(bucket))
+    failures: list[str] = []
+
+    def away(call: str, path: str) -> str | None:
+        failures.append(call)
+        return BEFORE
+
+    bucket.fail = away
+    wait_until(lambda: len(failures) >= 3)
+    bucket.fail = lambda call, path: None
+    wait_until(lambda: Holder.decode(held.store.get(path_of(1))).beat > 0)
+    held.release()

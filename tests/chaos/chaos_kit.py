@@ -17,6 +17,7 @@ from chaos_oracle import batch_counts, expected, published
 import springtide
 from springtide import faults
 from springtide.blocks.block import BlockRef
+from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
@@ -151,7 +152,7 @@ class Site:
 
 def manifests(checkpoint: Path) -> list[Manifest]:
     """All manifests, oldest first; reads only."""
-    log = ManifestLog(LocalStore(checkpoint))
+    log = ManifestLog(current(LocalStore(checkpoint)))
     return [log.read(epoch) for epoch in log.epochs()]
 
 
@@ -161,8 +162,13 @@ def head(checkpoint: Path) -> Manifest | None:
     return found[-1] if found else None
 
 
+def generation(checkpoint: Path) -> Path:
+    """The directory of the last driver."""
+    return Path(current(LocalStore(checkpoint)).url)
+
+
 def manifest_path(checkpoint: Path, epoch: int) -> Path:
-    return checkpoint / "manifests" / f"{epoch:09d}.json"
+    return generation(checkpoint) / "manifests" / f"{epoch:09d}.json"
 
 
 def state_blocks(manifest: Manifest, operator: str) -> tuple[BlockRef, ...]:

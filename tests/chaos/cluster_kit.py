@@ -21,6 +21,7 @@ from waiting import wait_until
 import springtide
 from springtide import faults
 from springtide.blocks.block import parse_slices
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.control.address import NotRunning
 from springtide.control.client import ControlClient, NoAnswer
@@ -184,7 +185,8 @@ class Cluster:
     def mid_epoch(self) -> int:
         """Wait until an epoch has just begun, and return its number."""
         begins = self.epoch + 2
-        self.until(f"epoch {begins} to begin", (self.checkpoint / "spark" / "offsets" / str(begins)).exists)
+        logged = Path(current(LocalStore(self.checkpoint)).url, "spark", "offsets", str(begins))
+        self.until(f"epoch {begins} to begin", logged.exists)
         return begins
 
     def backed_up(self) -> None:

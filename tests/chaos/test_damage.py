@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from chaos_kit import Site, flip_bit, head, manifest_path, state_blocks
+from chaos_kit import Site, flip_bit, generation, head, manifest_path, state_blocks
 
 from springtide.blocks.block import checksum
 from springtide.dataflow.errors import StepFailed
@@ -76,11 +76,11 @@ def test_torn_manifests(site: Site) -> None:
 
     # Spark's offset log is an epoch ahead, as a driver killed in the middle of an epoch leaves it.
     site.crash(6, "epoch.start=oserror@5")
-    assert (site.checkpoint / "spark" / "offsets" / "5").exists()
+    assert (generation(site.checkpoint) / "spark" / "offsets" / "5").exists()
     _truncate(manifest_path(site.checkpoint, 4))
     site.run(6)
     site.check(6)
-    torn = sorted(path.name for path in (site.checkpoint / "torn").iterdir())
+    torn = sorted(path.name for path in (generation(site.checkpoint) / "torn").iterdir())
     assert torn == ["000000001.json", "000000002.json", "000000004.json"]
 
 

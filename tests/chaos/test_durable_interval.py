@@ -9,6 +9,7 @@ from cluster_kit import Cluster, durable_reads
 
 from springtide.blocks.block import epoch_of
 from springtide.blocks.durable import DurableLog
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.metrics.report import EpochReport
 
@@ -23,7 +24,7 @@ def replayed(reports: list[EpochReport]) -> list[int]:
 
 def base(site: Site | Cluster) -> int:
     """The epoch of the last durable checkpoint."""
-    found = DurableLog(LocalStore(site.checkpoint)).last()
+    found = DurableLog(current(LocalStore(site.checkpoint))).last()
     return -1 if found is None else found.epoch
 
 
@@ -47,7 +48,7 @@ def test_state_that_is_gone_while_the_app_runs(site: Site) -> None:
     pinned = set[str]()
 
     def wipe(report: EpochReport) -> None:
-        checkpoint = DurableLog(LocalStore(site.checkpoint)).last()
+        checkpoint = DurableLog(current(LocalStore(site.checkpoint))).last()
         if checkpoint is not None:
             pinned.update(checkpoint.state_blocks())
         if report.epoch == 6 and not wiped:
@@ -114,7 +115,7 @@ def test_the_interval_can_change_between_two_runs(site: Site) -> None:
 def test_the_store_holds_no_more_than_it_must(site: Site) -> None:
     site.run(EPOCHS, durable_every=EVERY)
     needed = set[str]().union(*(m.blocks() for m in manifests(site.checkpoint)))
-    durable = DurableLog(LocalStore(site.checkpoint)).last()
+    durable = DurableLog(current(LocalStore(site.checkpoint))).last()
     assert durable is not None
     there = {path.name for path in Path(site.checkpoint, "blocks").iterdir()}
     assert durable.blocks() <= there

@@ -40,8 +40,10 @@ EVERY_POINT = (
     # What the lives before wrote for epoch 3 in vain is garbage now, and this one dies in the sweep at its start.
     Life("gc.delete=kill@3", "gc.delete", 3),
     Life("claim.put=kill", "claim.put", 3),
+    Life("generation.copied=kill", "generation.copied", 3),
     # Epoch 3 is published at last; fault 21: the manifest of epoch 4 lands although its write seems to fail.
     Life("manifest.put=late-oserror@4,publish.before=kill@4", "publish.before", 4),
+    Life("manifest.landed=kill@5", "manifest.landed", 5),
     Life("publish.after=kill@5", "publish.after", 5),
     Life("report.after=kill@6", "report.after", 6),
 )

@@ -6,6 +6,7 @@ import pytest
 from cluster_kit import Cluster, one_owner, succeeded
 
 from springtide.blocks.durable import DurableLog
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.migration.strategies import DEFAULT, LIVE, STOPPING
 
@@ -36,7 +37,7 @@ def test_a_lost_worker_a_cancelled_growth_and_durable_state_without_input(tmp_pa
         head = cluster.epoch
 
         def durable() -> bool:
-            found = DurableLog(LocalStore(cluster.checkpoint)).last()
+            found = DurableLog(current(LocalStore(cluster.checkpoint))).last()
             return found is not None and found.epoch >= head
 
         cluster.until("the state to be durable", durable)

@@ -47,11 +47,13 @@ class Executors:
     def added(self) -> None:
         """A test may look on."""
 
-    def stop_machines(self, most: int, keep: Set[str]) -> int:
+    def added_machines(self) -> int:
+        return len(self.machines)
+
+    def stop_machines(self, most: int, keep: Set[str]) -> None:
         found = [m for m in reversed(self.machines) if not m & keep][:most]
         self.machines = [m for m in self.machines if m not in found]
         self.calls.append(("stop", len(found)))
-        return len(found)
 
     def ids(self) -> frozenset[str]:
         return self.there

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from spark_kit import in_order, parquet_epochs
 
 from springtide import App, agg, sinks, sources
+from springtide.blocks.generation import current
+from springtide.blocks.store import LocalStore
 from springtide.cli.run import summary
 from springtide.dataflow.sources import Files
 from springtide.metrics.report import EpochReport
@@ -113,7 +115,7 @@ def test_an_epoch_that_is_only_published_again(run_app: RunApp, tmp_path: Path) 
     checkpoint = tmp_path / "checkpoint"
     first = run_app(app, checkpoint=str(checkpoint))
     for name in ("1", ".1.crc"):  # As if the driver had ended before Spark could log the epoch as done.
-        (checkpoint / "spark" / "commits" / name).unlink(missing_ok=True)
+        Path(current(LocalStore(checkpoint)).url, "spark", "commits", name).unlink(missing_ok=True)
     (again,) = run_app(app, checkpoint=str(checkpoint))
     assert (again.epoch, again.replayed, again.published_again, again.rows_in) == (1, True, True, 100)
     assert summary(first) == " after 2 epochs and 200 rows"

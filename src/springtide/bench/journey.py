@@ -10,6 +10,7 @@ from statistics import median
 
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.blocks.durable import DurableLog
+from springtide.blocks.generation import current
 from springtide.blocks.store import open_store
 from springtide.control.measuring import course_of
 from springtide.dataflow import sinks, sources
@@ -224,7 +225,7 @@ def _wait_for_midst(running: Running, busy_s: float) -> None:
 
 def _since_checkpoint_s(running: Running, voyage: Voyage) -> float:
     """From the epoch of the last periodic checkpoint to the last one; nothing as long as there is none."""
-    durable = DurableLog(open_store(str(voyage.directory / "checkpoint"))).last()
+    durable = DurableLog(current(open_store(str(voyage.directory / "checkpoint")))).last()
     if durable is None:
         return 0.0
     ends = {report.epoch: report.ended_at for report in running.reports}  # The last of each: some were repeated.

@@ -2,7 +2,8 @@
 
 Each driver takes the next generation by put-if-absent, and renews it while it lives. A later driver
 takes over at once when it can see that the holder is dead (same machine), and otherwise when the
-holder has not renewed its claim for `LEASE_S`.
+holder has not renewed its claim for `LEASE_S`. A holder that wakes up after that finds out by `check`, see
+`springtide.blocks.fence`.
 """
 
 import json
@@ -12,20 +13,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from springtide import faults
-from springtide.blocks.errors import AlreadyThere, CheckpointInUse
+from springtide.blocks.errors import AlreadyThere, CheckpointInUse, TakenOver
 from springtide.blocks.store import Store
+from springtide.logs import room_logger
 from springtide.waits import let_go
+
+log = room_logger(__name__)
 
 DIRECTORY = "drivers"
 LEASE_S = 30.0
 RENEW_S = 5.0
-RELEASED = -1
-"""In place of a process number: the claim was given back."""
 
 _NAME = re.compile(r"([0-9]{9,})\.json")
 
@@ -39,6 +41,10 @@ class Holder:
     pid: int
     started: str
     beat: int = 0
+    namespace: str = ""
+    """In which its process number means anything: containers of one machine have different ones."""
+    released: bool = False
+    """It has given the claim back."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -46,7 +52,8 @@ class Holder:
     @classmethod
     def decode(cls, data: bytes) -> "Holder":
         fields: dict[str, Any] = json.loads(data)
-        return cls(**fields)
+        released = fields.get("released", fields["pid"] < 0)  # Earlier releases had -1 for a process then.
+        return cls(**{**fields, "released": released})
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -54,12 +61,13 @@ class Holder:
 
 def this_process() -> Holder:
     """This process, so that nobody mistakes another with the same number for it."""
-    return Holder(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()))
+    return Holder(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()), namespace=_namespace())
 
 
 def alive(holder: Holder) -> bool | None:
     """Does the holder live? None if it can't be told from here."""
-    if (holder.host, holder.boot) != (socket.gethostname(), _boot()) or not holder.boot:
+    here = (socket.gethostname(), _boot(), _namespace())
+    if (holder.host, holder.boot, holder.namespace) != here or not all(here):
         return None
     return _started(holder.pid) == holder.started
 
@@ -71,24 +79,38 @@ class Claim:
         self.store = store
         self.generation = generation
         self._holder = holder
+        self.on_lost: Callable[[TakenOver], None] = lambda error: None
+        """Called once, by another thread, if a later driver was seen to have claimed the checkpoint."""
         self._done = threading.Event()
         self._renewal = threading.Thread(target=self._renew, name="springtide-claim", daemon=True)
         self._renewal.start()
+
+    def check(self) -> None:
+        """TakenOver if a later driver has claimed the checkpoint."""
+        newest = max(_generations(self.store), default=self.generation)
+        if newest > self.generation:
+            raise TakenOver(self.generation, _named(self.store, newest))
 
     def _renew(self) -> None:
         beat = 0
         while not self._done.wait(RENEW_S):
             beat += 1
             try:
-                self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "beat": beat}).encode())
-            except OSError:
-                continue  # A store that is away does not lose the claim: commits are fenced by put-if-absent.
+                self.check()
+                self.store.put(_path(self.generation), replace(self._holder, beat=beat).encode())
+            except TakenOver as error:
+                log.error("%s", error)
+                self.on_lost(error)
+                return
+            except Exception as error:
+                # A store that is away does not lose the claim; and should another take it meanwhile, the fence holds.
+                log.warning("the claim of %s could not be renewed: %s", self.store.url, error)
 
     def release(self) -> None:
         """Let the next driver in at once."""
         self._done.set()
         let_go(self._renewal)
-        self.store.put(_path(self.generation), Holder(**{**asdict(self._holder), "pid": RELEASED}).encode())
+        self.store.put(_path(self.generation), replace(self._holder, released=True).encode())
 
 
 def claim(
@@ -121,7 +143,7 @@ def _ensure_gone(
 ) -> None:
     """Return once the holder is known to be dead or silent for a lease; raise if it lives."""
     holder = _holder(store, generation)
-    if holder.pid == RELEASED:
+    if holder.released:
         return
     lives = alive(holder)
     if lives is False:
@@ -132,7 +154,7 @@ def _ensure_gone(
     while now() < deadline:
         wait(1.0)
         there = _holder(store, generation)
-        if there.pid == RELEASED:
+        if there.released:
             return
         if there.beat != holder.beat:
             raise CheckpointInUse(store.url, str(holder))
@@ -147,11 +169,14 @@ def _holder(store: Store, generation: int) -> Holder:
 
 
 def _in_use(store: Store) -> CheckpointInUse:
-    newest = max(_generations(store), default=0)
+    return CheckpointInUse(store.url, _named(store, max(_generations(store), default=0)))
+
+
+def _named(store: Store, generation: int) -> str:
     try:
-        return CheckpointInUse(store.url, str(Holder.decode(store.get(_path(newest)))))
+        return str(Holder.decode(store.get(_path(generation))))
     except FileNotFoundError:
-        return CheckpointInUse(store.url, "another driver")
+        return "another driver"
 
 
 def _generations(store: Store) -> list[int]:
@@ -166,6 +191,13 @@ def _path(generation: int) -> str:
 def _boot() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
 

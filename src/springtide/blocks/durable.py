@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from springtide.blocks.fence import OPEN, Fence
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
@@ -46,11 +47,11 @@ class Replay:
 
 
 class DurableLog:
-    """The durable checkpoints in a store: the last one counts. Only the driver that holds the claim uses it."""
+    """The durable checkpoints in a driver's directory: the last one counts. Who only reads needs no fence."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self._log = ManifestLog(store, DIRECTORY)
+    def __init__(self, store: Store, fence: Fence = OPEN) -> None:
+        self.store, self.fence = store, fence
+        self._log = ManifestLog(store, DIRECTORY, fence)
 
     def last(self) -> Manifest | None:
         """The last durable checkpoint that is whole."""
@@ -62,6 +63,7 @@ class DurableLog:
     def commit(self, manifest: Manifest) -> None:
         """From now on the app can go back to this one; earlier ones are of no use any more."""
         self._log.reset(replace(manifest, durable=True))
+        self.fence.check()  # A successor that has not seen it goes back to an earlier one, which must stay then.
         self._log.forget([epoch for epoch in self._log.epochs() if epoch != manifest.epoch])
         self.store.delete(f"{SHED}/{epoch:09d}.json" for epoch in self._shed() if epoch <= manifest.epoch)
 
@@ -89,8 +91,9 @@ class DurableLog:
             return None
 
     def note(self, replay: Replay) -> None:
-        """Remember what is to be repeated, before going back: a crash then changes nothing."""
+        """Remember what is to be repeated, before going back: a crash or a successor then changes nothing."""
         self.store.put(REPLAY, replay.encode())
+        self.fence.check()
 
     def go_back(self, log: ManifestLog) -> Manifest | None:
         """Make the last durable checkpoint the head of the manifest log; None if that is the very beginning."""

@@ -85,6 +85,21 @@ class LineageBroken(SpringtideError):
         )
 
 
+class TakenOver(SpringtideError):
+    """A later driver has claimed the checkpoint: what this one does counts no more."""
+
+    def __init__(self, generation: int, by: str = "") -> None:
+        super().__init__(generation, by)
+        self.generation, self.by = generation, by
+
+    def __str__(self) -> str:
+        return (
+            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}: it had not "
+            "renewed its claim for a while, as it was paused or cut off from its checkpoint. What it has committed is "
+            "safe, and the other goes on from it. To go on here, stop that one and start the app again"
+        )
+
+
 class CheckpointInUse(SpringtideError):
     """A living driver holds this checkpoint."""
 

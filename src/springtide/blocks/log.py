@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from springtide import faults
 from springtide.blocks.errors import AlreadyThere, LineageBroken, ManifestConflict, StoreFailed
+from springtide.blocks.fence import OPEN, Fence
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
@@ -16,10 +17,10 @@ _NAME = re.compile(r"([0-9]{9,})\.json")
 
 
 class ManifestLog:
-    """Reads and commits manifests. Only the driver that holds the checkpoint's claim uses it."""
+    """Reads and commits manifests, in the directory of one driver; who only reads needs no fence."""
 
-    def __init__(self, store: Store, directory: str = DIRECTORY) -> None:
-        self.store, self.directory = store, directory
+    def __init__(self, store: Store, directory: str = DIRECTORY, fence: Fence = OPEN) -> None:
+        self.store, self.directory, self.fence = store, directory, fence
 
     def check_readable(self) -> None:
         """NewerFormat if a later release wrote the last manifest; writes nothing."""
@@ -51,8 +52,14 @@ class ManifestLog:
     def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
         """Make an epoch true. Idempotent: committing the same manifest again is fine.
 
-        A call that failed but took effect is recognised by reading back what is there.
+        A call that failed but took effect is recognised by reading back what is there. TakenOver if a later driver may
+        have missed it: then it is not true, unless that driver says so.
         """
+        self._put(manifest, parent)
+        faults.fire("manifest.landed", manifest.epoch)
+        self.fence.check()
+
+    def _put(self, manifest: Manifest, parent: Manifest | None) -> None:
         expected = Epoch(0) if parent is None else Epoch(parent.epoch + 1)
         if manifest.epoch != expected or manifest.parent != ("" if parent is None else parent.id):
             raise LineageBroken(manifest.epoch, expected - 1)

@@ -40,6 +40,9 @@ class PatientStore:
     def put_if_absent(self, name: str, data: Data) -> None:
         self._patiently(lambda: self.store.put_if_absent(name, data))
 
+    def copy(self, name: str, to: str) -> None:
+        self._patiently(lambda: self.store.copy(name, to))
+
     def get(self, name: str) -> bytes:
         return self._patiently(lambda: self.store.get(name))
 
@@ -49,6 +52,9 @@ class PatientStore:
     def delete(self, names: Iterable[str]) -> None:
         some = tuple(names)
         self._patiently(lambda: self.store.delete(some))
+
+    def remove(self, directory: str) -> None:
+        self._patiently(lambda: self.store.remove(directory))
 
     def tidy(self, prefix: str) -> None:
         self._patiently(lambda: self.store.tidy(prefix))

@@ -6,6 +6,7 @@ atomic, and `mode="create"` refuses to overwrite.
 """
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +32,9 @@ class Store(Protocol):
     def put_if_absent(self, name: str, data: Data) -> None:
         """Store bytes unless the name is taken: then raise AlreadyThere, and change nothing."""
 
+    def copy(self, name: str, to: str) -> None:
+        """Let another name stand for the bytes of a name, now and whatever becomes of that; both in this store."""
+
     def get(self, name: str) -> bytes:
         """The bytes of a name; FileNotFoundError if there are none."""
 
@@ -39,6 +43,9 @@ class Store(Protocol):
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove names; those already gone do not matter."""
+
+    def remove(self, directory: str) -> None:
+        """Remove a directory with all that is in it, at any depth; none is no error."""
 
     def tidy(self, prefix: str) -> None:
         """Remove what writes that were cut short left behind in a directory."""
@@ -82,6 +89,19 @@ class LocalStore:
         except OSError as error:
             raise StoreFailed("write", name, _reason(error)) from error
 
+    def copy(self, name: str, to: str) -> None:
+        """One more link: files are never changed, only replaced."""
+        path = self.root / to
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            os.link(self.root / name, path)
+            _sync_directory(path.parent)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StoreFailed("copy", name, _reason(error)) from error
+
     def _write(self, path: Path, data: Data) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
@@ -108,6 +128,9 @@ class LocalStore:
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
             (self.root / name).unlink(missing_ok=True)
+
+    def remove(self, directory: str) -> None:
+        shutil.rmtree(self.root / directory, ignore_errors=True)
 
     def tidy(self, prefix: str) -> None:
         for path in (self.root / prefix).glob(".*.tmp"):
@@ -136,6 +159,9 @@ class ObjectStore:
         except OSError as error:
             raise StoreFailed("write", name, _reason(error)) from error
 
+    def copy(self, name: str, to: str) -> None:
+        self.put(to, self.get(name))
+
     def get(self, name: str) -> bytes:
         data: bytes = self.filesystem.cat_file(self._at(name))
         return data
@@ -155,11 +181,17 @@ class ObjectStore:
             except FileNotFoundError:
                 continue
 
+    def remove(self, directory: str) -> None:
+        try:
+            self.filesystem.rm(self._at(directory), recursive=True)
+        except FileNotFoundError:
+            return
+
     def tidy(self, prefix: str) -> None:
         """Nothing to do: an object is there whole or not at all."""
 
     def _at(self, name: str) -> str:
-        return f"{self.path}/{name}"
+        return f"{self.path}/{name}".rstrip("/")
 
 
 def _reason(error: OSError) -> str:

@@ -102,6 +102,11 @@ class Durability:
         return set[str]().union(*(m.state_blocks() for m in needed))
 
     @property
+    def depositing(self) -> bool:
+        """Whether blocks are being written whose names nobody knows yet."""
+        return self._under_way is not None and not self._under_way.done()
+
+    @property
     def last(self) -> Manifest | None:
         """The last durable checkpoint."""
         return self._base

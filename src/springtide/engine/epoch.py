@@ -11,6 +11,7 @@ from springtide import faults
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, TornManifest
+from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
 from springtide.engine.accounts import account_of, retold
@@ -56,6 +57,7 @@ class EpochRunner:
         inputs: Inputs,
         history: History,
         staff: Staff,
+        blocks: Store,
         generation: int,
         progress: Progress,
         on_report: Callable[[EpochReport], None],
@@ -63,7 +65,8 @@ class EpochRunner:
         self.app, self.bound, self.inputs = app, bound, inputs
         self.history, self.staff = history, staff
         self.progress, self.on_report = progress, on_report
-        self.collector = Collector(history.log)
+        self._blocks = blocks
+        self.collector = Collector(history.log, blocks)
         self.garbage = self.collector.start(history.head)
         self.generation = generation
         self._compute = Computing(app, bound, history, staff, generation)
@@ -137,7 +140,7 @@ class EpochRunner:
             self.failure = None
             dropped = self.history.go_back()
             self.staff.went_back(self.history.head)
-            self.collector = Collector(self.history.log)
+            self.collector = Collector(self.history.log, self._blocks)
             self.garbage = self.collector.start(self.history.head)
             self._forget = (*dropped, *self.garbage.blocks)
 
@@ -172,7 +175,9 @@ class EpochRunner:
             if done.manifest is not head:
                 let_go = self.staff.committed(done.manifest, done.parent, done.kept)
                 self.history.durability.committed(done.manifest, repeated=done.replayed)
-                self.garbage = self.collector.committed(done.manifest, self._pinned())
+                self.garbage = self.collector.committed(
+                    done.manifest, self._pinned(), depositing=self.history.durability.depositing
+                )
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
         self.on_report(self._report(done, frames, watch))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
+from springtide.blocks.errors import TakenOver
 from springtide.dataflow.errors import StepFailed
 from springtide.errors import SpringtideError
 
@@ -23,6 +24,8 @@ def noted(what: str) -> Iterator[None]:
     """An error that a person will see gets a note of what it means."""
     try:
         yield
+    except TakenOver:
+        raise  # What becomes of the epoch, its successor decides.
     except SpringtideError as error:
         error.add_note(what)
         raise

@@ -4,6 +4,7 @@ from functools import cached_property
 
 from springtide import faults
 from springtide.blocks.durable import DurableLog, Replay
+from springtide.blocks.fence import OPEN, Fence
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, States
 from springtide.blocks.store import Store
@@ -23,13 +24,14 @@ class History:
     """
 
     def __init__(
-        self, store: Store, every: Interval, deposit: Depositor, *, sources: int = 1, nudged: bool = False
-    ) -> None:
-        """The app has `sources` sources, and beside them one for nudges if it is `nudged`."""
+        self, store: Store, every: Interval, deposit: Depositor, *,
+        fence: Fence = OPEN, sources: int = 1, nudged: bool = False,
+    ) -> None:  # fmt: skip
+        """In a driver's own directory. The app has `sources` sources, and one more for nudges if it is `nudged`."""
         self.store = store
         self.sources, self._nudged = sources, nudged
-        self.log = ManifestLog(store)
-        self._checkpoints = DurableLog(store)
+        self.log = ManifestLog(store, fence=fence)
+        self._checkpoints = DurableLog(store, fence)
         self.head = self.log.head()
         """The last epoch that is true."""
         self.replay = self._checkpoints.replay()

@@ -14,7 +14,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.errors import TakenOver
+from springtide.blocks.generation import SPARK, current, open_generation
 from springtide.blocks.log import ManifestLog
+from springtide.blocks.manifest import Manifest
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import Store, open_store
@@ -41,7 +44,6 @@ from springtide.engine.reports import ReportLog, last_told
 from springtide.engine.session import SparkDied, make_session, retaining
 from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import Nudges, admit, jvm_status
-from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker_check import check_elsewhere, check_here
@@ -90,6 +92,8 @@ class Running:
         self.totals = Totals()
         """What the epochs of this run come to."""
         self._done = threading.Event()
+        self._lost: TakenOver | None = None
+        """Another driver holds the checkpoint now."""
         spark = spark or SparkSession.getActiveSession()
         self._claim: Claim | None = None
         self._staff: Staff | None = None
@@ -126,8 +130,10 @@ class Running:
         kinds = {source.name: source.spec.kind for source in graph.of(Source)}
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)
         record.check(store)
-        ManifestLog(store).check_readable()
-        self._claim = claim(store)
+        ManifestLog(current(store)).check_readable()
+        self._claim = held = claim(store)
+        held.on_lost = self._taken_over
+        own = open_generation(PatientStore(store), held)
         record.write(store)
         self._log, self._told = ReportLog(store), last_told(store)
         local = None if config.local is None else _absolute(config.local)
@@ -137,23 +143,25 @@ class Running:
         self._watch = JobWatch(spark.sparkContext, config.stall_s)
         self._watch.on_stuck = self.finish
         self._watch.start()
-        self._staff = self._hire(dataflow, bound, self._watch, Storage(local, store.url, config.workforce is not None))
+        storage = Storage(local, store.url, config.workforce is not None)
+        self._staff = self._hire(dataflow, bound, self._watch, storage, ManifestLog(own).head())
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None
         history = History(
-            PatientStore(store), config.durable_every, Depositing(spark, self._staff),
-            sources=len(inputs.names), nudged=nudges is not None,
+            own, config.durable_every, Depositing(spark, self._staff),
+            fence=held, sources=len(inputs.names), nudged=nudges is not None,
         )  # fmt: skip
-        progress = Progress(graph, store=store)
+        progress = Progress(graph, store=own)
         self.at_end.append(progress.close)
         runner = EpochRunner(
-            dataflow.name, bound, inputs, history, self._staff, self._claim.generation, progress, self._on_report
+            dataflow.name, bound, inputs, history, self._staff, PatientStore(store), held.generation, progress,
+            self._on_report,
         )  # fmt: skip
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:
             stream = inputs.stream if nudges is None else nudges.beside(inputs.stream)
             writer = stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
-            writer = writer.option("checkpointLocation", f"{store.url}/{SPARK_LOG}").trigger(**trigger)
+            writer = writer.option("checkpointLocation", f"{own.url}/{SPARK}").trigger(**trigger)
             with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
                 return writer.start()
 
@@ -165,9 +173,10 @@ class Running:
         pulse.start()
         return conductor
 
-    def _hire(self, dataflow: Dataflow, bound: BoundGraph, watch: JobWatch, storage: Storage) -> Staff:
+    def _hire(
+        self, dataflow: Dataflow, bound: BoundGraph, watch: JobWatch, storage: Storage, head: Manifest | None
+    ) -> Staff:
         config, spark = self.config, self._spark
-        head = ManifestLog(open_store(storage.durable)).head()
         version = PlanVersion(1 if head is None else head.plan + 1)
         if config.workforce is not None:
             self._on_start(f"{config.workforce.workers} workers")
@@ -253,6 +262,10 @@ class Running:
         """Let whoever waits stop the app after the epoch in flight."""
         self._done.set()
 
+    def _taken_over(self, error: TakenOver) -> None:
+        self._lost = error
+        self.finish()
+
     def wait(self, timeout_s: float | None = None) -> list[EpochReport]:
         """Wait until the app ends by itself, then clean up; raises what made it fail.
 
@@ -285,11 +298,23 @@ class Running:
                 conductor.runner.finish()
         except Exception as error:
             failure = conductor.failure or error
-        finally:
-            self._close()
+        failure = self._fenced(failure)
+        self._close()
         if failure is not None:
             self._raise(failure)
         return self.reports
+
+    def _fenced(self, failure: BaseException | None) -> BaseException | None:
+        """A failure as it came, unless another driver holds the checkpoint: that explains whatever else went wrong."""
+        if failure is not None and self._claim is not None and not isinstance(failure, TakenOver):
+            try:
+                self._claim.check()
+            except TakenOver as error:
+                error.__cause__ = failure
+                return error
+            except OSError as error:
+                log.info("whether the checkpoint is still held could not be told: %s", error)
+        return failure or self._lost
 
     def _raise(self, failure: BaseException) -> NoReturn:
         """Raise a failure as people should hear of it: a dead JVM explains whatever else went wrong."""

@@ -3,10 +3,10 @@
 import json
 
 from springtide.blocks.errors import LineageBroken
+from springtide.blocks.generation import SPARK as DIRECTORY
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
 
-DIRECTORY = "spark"
 NOT_BEGUN = "-"
 """In place of the offset of a source that has not given anything yet."""
 

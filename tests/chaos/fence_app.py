@@ -1,0 +1,54 @@
+"""The app that two drivers run on one checkpoint, with every kind of sink; run as a script, one of the drivers."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from chaos_app import DISORDER_S, FAST_START, WINDOW_S, spec
+
+from springtide import App, agg, sinks, sources
+
+
+def build(root: Path, epochs: int, dsn: str, servers: str = "", topic: str = "") -> App:
+    """As the chaos app, and the counts go to a table, too; with a broker, the rows go to a topic."""
+    app = App("fence", slices=16)
+    rows = app.source("rows", sources.Generator(spec(epochs)))
+    keyed = rows.key_by("key")
+    counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
+    windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")
+    closed = windows.aggregate("windows", n=agg.count(), total=agg.sum("id"))
+    rows.sink("raw", sinks.parquet(str(root / "raw")))
+    counts.sink("counts", sinks.parquet(str(root / "counts")))
+    closed.sink("finals", sinks.parquet(str(root / "finals")), mode="final")
+    rows.sink("table", sinks.postgres(dsn, "raw", create=True, epoch="epoch"))
+    if topic:
+        rows.sink("topic", sinks.kafka(servers, topic))
+    return app
+
+
+def main() -> int:
+    """Run the app on a Spark of its own; 1 and a message if it fails."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=Path)
+    parser.add_argument("dsn")
+    parser.add_argument("--epochs", type=int, required=True)
+    parser.add_argument("--servers", default="")
+    parser.add_argument("--topic", default="")
+    parser.add_argument("--durable-every", type=int, default=1)
+    options = parser.parse_args()
+    try:
+        build(options.root, options.epochs, options.dsn, options.servers, options.topic).run(
+            checkpoint=str(options.root / "checkpoint"),
+            local=str(options.root / "local-of-the-first"),
+            until="available",
+            durable_every=options.durable_every,
+            settings={"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START},
+        )
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
