@@ -1,6 +1,7 @@
 """A sound checkpoint with everything in it, made from the block modules alone."""
 
 import json
+import re
 import struct
 import zlib
 from dataclasses import replace
@@ -9,14 +10,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from springtide.blocks.block import OUTPUT, RUN, BlockRef
-from springtide.blocks.durable import DurableLog
+from springtide.blocks.durable import REPLAY, DurableLog
 from springtide.blocks.finding import Examination
 from springtide.blocks.fsck import Fsck, OnBlock
+from springtide.blocks.generation import LOGS as LOG_DIRECTORIES
+from springtide.blocks.generation import OPENED, SPARK
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore, Store
+from springtide.blocks.within import Within
 from springtide.ids import Epoch, InstanceId, PlanVersion
 from springtide.metrics.account import Account
 from springtide.metrics.report import EpochReport, Phases
@@ -24,26 +28,32 @@ from springtide.plan.shedding import Shedding
 
 LOGS = {"reports": EpochReport.from_json, "ledger": json.loads}
 EPOCHS = 3
+OWN = "generations/000000002"
 
 
 def examine(store: Store, on_block: OnBlock = lambda done, of, size: None) -> Examination:
-    return Fsck(store, "spark", LOGS, on_block)()
+    return Fsck(store, LOGS, on_block)()
 
 
 class Checkpoint:
     """An app's checkpoint after some epochs, each of which left a run and an output, and each of which was reported."""
 
-    def __init__(self, root: Path, epochs: int = EPOCHS) -> None:
+    def __init__(self, root: Path, *, flat: bool = False) -> None:
+        """A flat one has no directory for each driver: an earlier release made it."""
         self.store = LocalStore(root / "checkpoint")
+        self.own: Store = self.store if flat else Within(self.store, OWN)
+        """The driver's directory."""
+        if not flat:
+            self.own.put(OPENED, b"{}")
         self._blocks = LocalBlocks(root / "local", self.store, keep=False)
-        self.log = ManifestLog(self.store)
+        self.log = ManifestLog(self.own)
         self.manifests: list[Manifest] = []
         self._pinned = set[str]()
         AppRecord("tide", 8, {}, ("rows",)).write(self.store)
         self.put_spark("metadata", json.dumps({"id": "a-b-c"}))
         self.store.put("drivers/000000001.json", json.dumps({"host": "here", "beat": 3}).encode())
         self.store.put("ledger/000000000.jsonl", b'{"number": 1}\n{"number": 2}\n')
-        for _ in range(epochs):
+        for _ in range(EPOCHS):
             self.run()
 
     @property
@@ -86,16 +96,22 @@ class Checkpoint:
         """A file of Spark's log, with the checksum that Hadoop puts beside it."""
         directory, _, last = f"spark/{name}".rpartition("/")
         data = text.encode()
-        self.store.put(f"{directory}/{last}", data)
+        self.own.put(f"{directory}/{last}", data)
         crc = b"crc\0" + struct.pack(">II", 512, zlib.crc32(data))
-        self.store.put(f"{directory}/.{last}.crc", crc)
+        self.own.put(f"{directory}/.{last}.crc", crc)
+
+    def where(self, name: str) -> str:
+        """The name in the checkpoint of something that a driver keeps in its own directory, or beside it."""
+        first = re.split(r"[/,]", name)[0]
+        own = isinstance(self.own, Within) and first in (*LOG_DIRECTORIES, SPARK, REPLAY)
+        return f"{OWN}/{name}" if own else name
 
     def path(self, name: str) -> Path:
-        return self.store.root / name
+        return self.store.root / self.where(name)
 
     def make_durable(self) -> Manifest:
         """From now on the last epoch is a durable checkpoint, and what comes after it is on workers alone."""
-        DurableLog(self.store).commit(self.head)
+        DurableLog(self.own).commit(self.head)
         self._pinned = self.head.state_blocks()
         return self.head
 
@@ -106,5 +122,5 @@ class Checkpoint:
         self.store.delete(run.path for run in own)
         self.manifests[-1] = replace(manifest, durable=False)
         self.log.reset(self.manifests[-1])
-        DurableLog(self.store).note_shed(manifest.epoch, Shedding({("rows", "counts"): 0.5}))
+        DurableLog(self.own).note_shed(manifest.epoch, Shedding({("rows", "counts"): 0.5}))
         return self.manifests[-1]

@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 from blocks_kit import everything, s3_store
-from fsck_kit import EPOCHS, Checkpoint, examine
+from fsck_kit import EPOCHS, OWN, Checkpoint, examine
 
 from springtide.blocks.block import OUTPUT, RUN, BlockRef, checksum
 from springtide.blocks.durable import DurableLog, Replay
 from springtide.blocks.finding import Examination, Finding
+from springtide.blocks.generation import OPENED
 from springtide.blocks.manifest import FORMAT, OperatorState
 from springtide.blocks.store import LocalStore
+from springtide.blocks.within import Within
 from springtide.ids import Epoch
 
 
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path)
+@pytest.fixture(params=["a directory for each driver", "flat"])
+def checkpoint(tmp_path: Path, request: pytest.FixtureRequest) -> Checkpoint:
+    return Checkpoint(tmp_path, flat=request.param == "flat")
 
 
 def only(found: Examination) -> Finding:
@@ -91,7 +93,7 @@ class TestSound:
         orphan = checkpoint.block(Epoch(1), RUN)
         checkpoint.block(Epoch(EPOCHS), OUTPUT)  # Of an epoch in flight.
         checkpoint.path("blocks/.half.tmp").write_bytes(b"x" * 7)
-        checkpoint.store.put("torn/000000001.json", b"half")
+        checkpoint.own.put("torn/000000001.json", b"half")
         found = examine(checkpoint.store)
         assert found.findings == ()
         orphans, left = found.part("blocks that nobody names"), found.part("temporary files")
@@ -151,7 +153,7 @@ class TestBlocks:
         assert only(found).harmless
         checkpoint.store.delete([output.path])
         assert examine(checkpoint.store).findings == ()
-        checkpoint.store.delete([f"spark/commits/{EPOCHS - 1}"])
+        checkpoint.own.delete([f"spark/commits/{EPOCHS - 1}"])
         assert only(examine(checkpoint.store)).means == f"epoch {EPOCHS - 1} is committed, and cannot be published"
 
     def test_a_durable_checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -168,7 +170,7 @@ class TestManifests:
         damage(checkpoint.path(f"manifests/{EPOCHS - 1:09d}.json"), cut)
         found = examine(checkpoint.store)
         finding = only(found)
-        assert finding.where == f"manifests, epoch {EPOCHS - 1}"
+        assert finding.where == checkpoint.where(f"manifests, epoch {EPOCHS - 1}")
         assert finding.what.startswith("torn: ")
         assert "goes on from the one before" in finding.means
         assert found.head == EPOCHS - 2
@@ -190,13 +192,13 @@ class TestManifests:
     def test_a_broken_chain(self, checkpoint: Checkpoint) -> None:
         checkpoint.log.reset(replace(checkpoint.manifests[-2], driver=7))
         finding = only(examine(checkpoint.store))
-        assert finding.where == f"manifests, epoch {EPOCHS - 1}"
+        assert finding.where == checkpoint.where(f"manifests, epoch {EPOCHS - 1}")
         assert finding.what == f"its parent is not the manifest of epoch {EPOCHS - 2}"
 
     def test_a_torn_durable_checkpoint(self, checkpoint: Checkpoint) -> None:
         base = checkpoint.make_durable()
         damage(checkpoint.path(f"durable/{base.epoch:09d}.json"), flip)
-        assert only(examine(checkpoint.store)).where == f"durable, epoch {base.epoch}"
+        assert only(examine(checkpoint.store)).where == checkpoint.where(f"durable, epoch {base.epoch}")
 
 
 class TestRecords:
@@ -211,10 +213,10 @@ class TestRecords:
     def test_a_small_file(self, checkpoint: Checkpoint, name: str, how: Callable[[bytearray], object]) -> None:
         checkpoint.make_durable()
         checkpoint.run_on_workers()
-        DurableLog(checkpoint.store).note(Replay(3, {Epoch(3): "v1\n{}\n-"}))
+        DurableLog(checkpoint.own).note(Replay(3, {Epoch(3): "v1\n{}\n-"}))
         assert examine(checkpoint.store).findings == ()
         damage(checkpoint.path(name), how)
-        assert only(examine(checkpoint.store)).where == name
+        assert only(examine(checkpoint.store)).where == checkpoint.where(name)
 
     def test_the_apps_record_is_gone(self, checkpoint: Checkpoint) -> None:
         checkpoint.store.delete(["app.json"])
@@ -232,24 +234,24 @@ class TestSparkLog:
     def test_other_offsets_than_the_heads(self, checkpoint: Checkpoint) -> None:
         checkpoint.put_spark(f"offsets/{EPOCHS - 1}", 'v1\n{}\n{"row":77}')
         finding = only(examine(checkpoint.store))
-        assert finding.where == f"spark/offsets/{EPOCHS - 1}"
+        assert finding.where == checkpoint.where(f"spark/offsets/{EPOCHS - 1}")
         assert finding.means == "rows would be lost or read twice"
 
     def test_the_heads_offsets_are_gone(self, checkpoint: Checkpoint) -> None:
-        checkpoint.store.delete([f"spark/offsets/{EPOCHS - 1}"])
+        checkpoint.own.delete([f"spark/offsets/{EPOCHS - 1}"])
         assert only(examine(checkpoint.store)).what == f"the offsets of epoch {EPOCHS - 1} are missing"
 
     def test_spark_is_further_than_the_manifests(self, checkpoint: Checkpoint) -> None:
         checkpoint.put_spark(f"commits/{EPOCHS}", "v1\n{}")
         assert examine(checkpoint.store).findings == (), "the next start repeats that epoch"
         checkpoint.put_spark(f"commits/{EPOCHS + 1}", "v1\n{}")
-        assert only(examine(checkpoint.store)).where == "spark/commits"
+        assert only(examine(checkpoint.store)).where == checkpoint.where("spark/commits")
 
     def test_epochs_that_would_have_to_be_repeated(self, checkpoint: Checkpoint) -> None:
         checkpoint.make_durable()
         for _ in range(3):
             checkpoint.run_on_workers()
-        checkpoint.store.delete([f"spark/offsets/{EPOCHS}", f"spark/offsets/.{EPOCHS}.crc"])
+        checkpoint.own.delete([f"spark/offsets/{EPOCHS}", f"spark/offsets/.{EPOCHS}.crc"])
         finding = only(examine(checkpoint.store))
         assert finding.what == f"the offsets of epochs {EPOCHS} are missing"
         assert f"goes back to epoch {EPOCHS - 1}" in finding.means
@@ -269,6 +271,24 @@ class TestBesideARunningApp:
         found = examine(checkpoint.store, steps)
         assert found.findings == ()
         assert found.head == EPOCHS + 1
+
+    def test_another_driver_takes_over(self, checkpoint: Checkpoint) -> None:
+        """It has copied what its predecessor had, and removed it there."""
+        taken = Within(checkpoint.store, "generations/000000003")
+
+        def steps(done: int, of: int, size: int) -> None:
+            if not taken.list(""):
+                for name, data in everything(checkpoint.store).items():
+                    own = name.removeprefix(f"{OWN}/")
+                    if own.startswith(("manifests/", "spark/")):
+                        taken.put(own, data)
+                taken.put(OPENED, b"{}")
+                for directory in ("manifests", "spark"):
+                    checkpoint.own.remove(directory)
+
+        found = examine(checkpoint.store, steps)
+        assert (found.findings, found.head) == ((), EPOCHS - 1)
+        assert found.part("Spark's log").files == 2 * EPOCHS + 1
 
     def test_damage_is_found_all_the_same(self, checkpoint: Checkpoint) -> None:
         def steps(done: int, of: int, size: int) -> None:

@@ -9,7 +9,6 @@ from typer.testing import CliRunner, Result
 
 from springtide.cli.main import cli
 
-
 PLACE = "./checkpoint"
 
 
@@ -50,12 +49,12 @@ def test_damage_is_told_with_what_it_means_and_what_to_do(checkpoint: Checkpoint
 
 
 def test_as_json(checkpoint: Checkpoint) -> None:
-    checkpoint.store.delete(["spark/metadata"])
+    checkpoint.own.delete(["spark/metadata"])
     result = fsck(PLACE, "--json")
     assert result.exit_code == 1
     told = json.loads(result.output)
     assert (told["app"], told["head"], told["sound"]) == ("tide", 2, False)
-    assert told["findings"][0]["where"] == "spark/metadata"
+    assert told["findings"][0]["where"] == checkpoint.where("spark/metadata")
     assert {part["name"]: part["files"] for part in told["parts"]}["manifests"] == 2
 
 

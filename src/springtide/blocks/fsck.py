@@ -5,7 +5,7 @@ damage: whatever is found counts only if it is found again when all has been rea
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -27,9 +27,11 @@ from springtide.blocks.fsck_records import (
     spark_log,
     temporary,
 )
+from springtide.blocks.generation import SPARK, current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
+from springtide.blocks.within import Within
 from springtide.ids import Epoch
 
 LOOKS = 4
@@ -54,8 +56,6 @@ class Fsck:
     """Examines the checkpoint in a store."""
 
     store: Store
-    spark: str
-    """The directory with Spark's own log."""
     logs: Mapping[str, Callable[[str], object]]
     """By directory of JSON lines: what reads a line."""
     on_block: OnBlock = lambda done, of, size: None
@@ -64,42 +64,34 @@ class Fsck:
 
     def __call__(self) -> Examination:
         """Look until nothing is found, or nothing but what the look before has found, too."""
-        found, before = self._look(), set[Finding]()
+        found, before = self._look(own := current(self.store)), set[Finding]()
         for _ in range(LOOKS - 1):
-            if set(found.findings) <= before:
+            place = own.url
+            own = current(self.store)
+            if set(found.findings) <= before and own.url == place:
                 return found
-            before, found = set(found.findings), self._look()
+            before, found = set(found.findings), self._look(own)
         for part in found.parts:
             part.findings[:] = [finding for finding in part.findings if finding in before]
         return found
 
-    def _look(self) -> Examination:
-        log, durable = ManifestLog(self.store), ManifestLog(self.store, DURABLE)
+    def _look(self, own: Store) -> Examination:
+        """`own` is the directory of the last driver."""
+        log, durable = ManifestLog(own), ManifestLog(own, DURABLE)
         bases, durable_part = _manifests(durable, "durable checkpoints")
         manifests, part = _manifests(log, "manifests")
         head = manifests[max(manifests)] if manifests else None
-        replay, replay_part = self._replay()
+        replay, replay_part = _replay(own)
         app, record = app_record(self.store, begun=head is not None)
         base = max(bases, default=Epoch(-1))
-        spark, done = spark_log(self.store, self.spark, head, base, replay)
+        spark, done = spark_log(own, SPARK, head, base, replay)
         blocks, orphans = self._blocks(list(_needed(manifests, bases, done)), manifests, bases)
+        of_driver = (part, durable_part, spark, replay_part, shed_notes(own), set_aside(own))
+        for one in of_driver:
+            one.findings[:] = [replace(finding, where=_in_root(own, finding.where)) for finding in one.findings]
         others = [json_lines(self.store, directory, read) for directory, read in self.logs.items()]
-        parts = (
-            record, part, durable_part, blocks, orphans, spark, replay_part, shed_notes(self.store), *others,
-            drivers(self.store), set_aside(self.store), temporary(self.store),
-        )  # fmt: skip
+        parts = (record, blocks, orphans, *of_driver, *others, drivers(self.store), temporary(self.store))
         return Examination(self.store.url, app, None if head is None else head.epoch, parts)
-
-    def _replay(self) -> tuple[Replay | None, Part]:
-        part, replay = Part("epochs to repeat"), None
-        try:
-            replay = DurableLog(self.store).replay()
-            if replay is not None:
-                part.count(len(replay.encode()))
-        except UNREADABLE as error:
-            means = "the app went back, and it is not known which epochs it has to repeat"
-            part.findings.append(Finding(f"unreadable: {error}", REPLAY, means, RESTORE))
-        return replay, part
 
     def _blocks(self, needed: list[Needs], manifests: Manifests, bases: Manifests) -> tuple[Part, Part]:
         """Blocks that are named, and those that nobody names."""
@@ -145,6 +137,22 @@ class Fsck:
             return f"{rows} rows, and its manifest promises {ref.rows}"
         self._whole[ref.name] = len(data)
         return ""
+
+
+def _in_root(own: Store, name: str) -> str:
+    return f"{own.directory}/{name}" if isinstance(own, Within) else name
+
+
+def _replay(own: Store) -> tuple[Replay | None, Part]:
+    part, replay = Part("epochs to repeat"), None
+    try:
+        replay = DurableLog(own).replay()
+        if replay is not None:
+            part.count(len(replay.encode()))
+    except UNREADABLE as error:
+        means = "the app went back, and it is not known which epochs it has to repeat"
+        part.findings.append(Finding(f"unreadable: {error}", REPLAY, means, RESTORE))
+    return replay, part
 
 
 def _manifests(log: ManifestLog, name: str) -> tuple[Manifests, Part]:

@@ -13,6 +13,7 @@ from rich.text import Text
 from springtide.app import default_checkpoint
 from springtide.blocks.finding import Examination, Finding
 from springtide.blocks.fsck import Fsck
+from springtide.blocks.generation import current
 from springtide.blocks.log import DIRECTORY as MANIFESTS
 from springtide.blocks.store import Store, open_store
 from springtide.cli.figures import NONE, number, size
@@ -20,7 +21,7 @@ from springtide.cli.options import Traceback
 from springtide.cli.reach import AppName, Checkpoint, NoCheckpoint, find_checkpoint, print_json
 from springtide.cli.tables import FittingTable, plain_table
 from springtide.control import ledger, measuring, shedlog
-from springtide.engine import reports, sparklog
+from springtide.engine import reports
 from springtide.errors import FAILED
 from springtide.metrics.report import EpochReport
 
@@ -51,7 +52,7 @@ def fsck(
             if status is not None:
                 status.update(f"block {number(done)} of {number(of)}, {size(size_bytes)} read")
 
-        found = Fsck(store, sparklog.DIRECTORY, LOGS, progress)()
+        found = Fsck(store, LOGS, progress)()
     if as_json:
         print_json(found.to_json())
     else:
@@ -69,7 +70,7 @@ def _store(app: str, checkpoint: str | None) -> Store:
         return find_checkpoint(app, checkpoint)
     except NoCheckpoint:
         store = open_store(checkpoint or (app if "/" in app else default_checkpoint(app)))
-        if store.list(MANIFESTS):
+        if current(store).list(MANIFESTS):
             return store
         raise
 
