@@ -34,6 +34,7 @@ POINTS = {
     "publish.part": "a sink has written some of the epoch",
     "publish.staged": "a sink has all parts of the epoch; nobody sees them yet",
     "publish.after": "every sink has published; Spark has not logged the epoch",
+    "report.after": "the epoch's report is written; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",
     "claim.put": "a driver claims the checkpoint",
     "generation.copied": "a driver has copied what its predecessor had; it does not count yet",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from springtide.blocks.log import DIRECTORY, TORN, ManifestLog
 from springtide.blocks.manifest import FORMAT, Manifest, OperatorState, TornManifest
 from springtide.blocks.store import LocalStore, Store
 from springtide.ids import Epoch, PlanVersion
+from springtide.metrics.account import Account, StepAccount
+from springtide.metrics.report import QueryReport
 
 
 def path_of(epoch: int) -> str:
@@ -117,6 +120,24 @@ def test_a_later_release_may_have_fields_nobody_here_knows(log: ManifestLog) -> 
     log.store.put(path_of(0), f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode())
     with pytest.raises(NewerFormat):
         log.head()
+
+
+def test_the_account_is_part_of_the_manifest() -> None:
+    query = QueryReport("q", 12, 8, 3, 1, 0.75, 2, 0.5)
+    account = Account({"rows": 12, "other": 0}, 1, 9, (StepAccount("counts", 8, 9, 2, 4, 3),), (query,))
+    manifest = replace(next_manifest(None), account=account)
+    assert Manifest.decode(manifest.encode()) == manifest
+    assert manifest.id != next_manifest(None).id
+    assert account.dead_letters == 5
+
+
+def test_a_manifest_of_a_release_without_accounts_can_be_read() -> None:
+    manifest = next_manifest(None)
+    fields = json.loads(manifest.encode().decode().split("\n")[0])
+    del fields["account"]
+    body = json.dumps({**fields, "format": 4}, sort_keys=True)
+    old = f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode()
+    assert Manifest.decode(old) == manifest
 
 
 @pytest.mark.parametrize("name", ["5", "README", "000000009.json.bak", "12.json", "²²²²²²²²².json", "00000000x.json"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import chaos_app
@@ -52,8 +53,10 @@ class Ended:
         return f"code {self.code}, fired {sorted(self.fired)}, output:\n{self.output}"
 
 
-def drive(root: Path, failpoints: str, *, epochs: int, master: str = "local[2]") -> Ended:
-    """Run the chaos app in a process of its own, with failpoints armed, until it ends or dies.
+def drive(
+    root: Path, failpoints: str, *, epochs: int, master: str = "local[2]", app: ModuleType = chaos_app
+) -> Ended:
+    """Run the chaos app, or another, in a process of its own, with failpoints armed, until it ends or dies.
 
     Also waits for its JVM: that holds the pipe open, and goes when it finds its driver gone.
     """
@@ -68,7 +71,7 @@ def drive(root: Path, failpoints: str, *, epochs: int, master: str = "local[2]")
         faults.ENVIRONMENT: failpoints,
         faults.MARKERS: str(markers),
     }
-    command = [sys.executable, chaos_app.__file__, str(root), f"--epochs={epochs}", f"--master={master}"]
+    command = [sys.executable, str(app.__file__), str(root), f"--epochs={epochs}", f"--master={master}"]
     done = subprocess.run(
         command,
         env=environment,

@@ -45,6 +45,7 @@ EVERY_POINT = (
     Life("manifest.landed=kill@5", "manifest.landed", 5),
     Life("publish.staged=kill@5", "publish.staged", 5),
     Life("publish.after=kill@5", "publish.after", 5),
+    Life("report.after=kill@6", "report.after", 6),
 )
 
 

@@ -17,7 +17,9 @@ from springtide.control.presence import Presence
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-READING = ["status tide", "history tide", "migrations tide", "queries tide", "status ./.springtide/tide"]
+READING = [
+    "status tide", "history tide", "migrations tide", "queries tide", "fsck tide", "status ./.springtide/tide",
+]  # fmt: skip
 """Of any app that has ever run."""
 CONTROL = [
     "workers tide", "plan tide", "scale tide --workers 2", "move tide --operator counts --slices 0-3 --to 0",

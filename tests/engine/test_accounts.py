@@ -1,10 +1,17 @@
 """The account of each query, from what was counted at its sources."""
 
+from dataclasses import replace
+
 from springtide import App, agg, sinks, sources
+from springtide.blocks.block import BlockRef
+from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.graph import Graph
-from springtide.engine.accounts import accounts, shed_for
+from springtide.engine.accounts import account_of, accounts, retold, shed_for
+from springtide.engine.computed import Computed
 from springtide.engine.shedder import Tally
+from springtide.ids import Epoch, PlanVersion
+from springtide.metrics.report import OperatorReport, QueryReport
 
 
 def diamond() -> Graph:
@@ -39,3 +46,25 @@ def test_a_row_that_was_lost_on_the_way_shows() -> None:
 def test_without_a_count_there_is_no_account() -> None:
     graph = diamond()
     assert accounts(graph, shedding(graph, {}), {}) == ()
+
+
+def manifest() -> Manifest:
+    run = BlockRef("left.000000004.0.run.x.arrow", "left", Epoch(4), 5, 1000, 0, "0-3")
+    return Manifest("app", Epoch(4), "", PlanVersion(1), 1, {"left": OperatorState((run,), 5, 9, 7)})
+
+
+def test_an_account_is_all_that_a_later_driver_needs_to_tell_of_the_rows() -> None:
+    reports = (
+        OperatorReport("left", 90, 5, late_rows=3, malformed_rows=2, shed_rows=4, job_s=1.5),
+        OperatorReport("right", 60, 7),
+    )
+    query = QueryReport("out", 100, 90, 6, 4)
+    account = account_of(diamond(), Computed(manifest(), reports=reports, queries=(query,)), {"rows": 100}, 1)
+    assert (account.sources, account.rows_out, account.dead_letters) == ({"rows": 100}, 12, 3)
+    assert account.queries == (query,)
+    left, right = retold(replace(manifest(), account=account))
+    assert (left.rows_in, left.rows_out, left.late_rows, left.malformed_rows, left.shed_rows) == (90, 5, 3, 2, 4)
+    assert (left.state_rows, left.state_bytes, left.runs, left.watermark_us) == (5, 1000, 1, 7)
+    assert (left.job_s, left.instances) == (0.0, ()), "who measured that is gone"
+    assert (right.rows_in, right.rows_out, right.state_rows) == (60, 7, 0)
+    assert retold(manifest()) == (), "a release without accounts wrote it"

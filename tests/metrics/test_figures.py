@@ -59,6 +59,16 @@ def test_totals_grow_with_every_epoch_and_each_counts_once() -> None:
     assert Totals.of(reports) == seen[-1]
 
 
+def test_an_epoch_that_nobody_has_told_of_counts_when_it_is_published_again() -> None:
+    """The driver that committed it ended before its report. Its times are not this run's."""
+    untold = replace(EPOCH, replayed=True, published_again=True, untold=True)
+    totals = Totals.of([untold, replace(untold, untold=False)])
+    assert totals.count("rows_total") == 1000
+    assert totals.count("dead_letters_total") == 7
+    assert (totals.count("epochs_total"), totals.count("epochs_again_total")) == (1, 2)
+    assert not totals.spreads.get("epoch_seconds")
+
+
 def test_a_bucket_takes_its_upper_bound_in() -> None:
     assert Spread().after(0.05).counts[0] == 1
     assert Spread().after(0.051).counts[1] == 1

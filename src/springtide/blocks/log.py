@@ -45,6 +45,10 @@ class ManifestLog:
     def read(self, epoch: Epoch) -> Manifest:
         return Manifest.decode(self.store.get(self._path(epoch)))
 
+    def written_id(self, epoch: Epoch) -> str:
+        """The id that the release that wrote a manifest gave it; ours may hash a content with more fields."""
+        return self.store.get(self._path(epoch)).decode().rstrip("\n").rpartition("\n")[2]
+
     def commit(self, manifest: Manifest, parent: Manifest | None) -> None:
         """Make an epoch true. Idempotent: committing the same manifest again is fine.
 

@@ -10,9 +10,10 @@ from springtide.blocks.block import BlockRef, format_slices, parse_slices
 from springtide.blocks.errors import NewerFormat
 from springtide.errors import BadValue
 from springtide.ids import Epoch, PlanVersion, SliceId
+from springtide.metrics.account import Account
 from springtide.plan.shedding import NOTHING, Shedding
 
-FORMAT = 4
+FORMAT = 5
 
 
 class TornManifest(BadValue):
@@ -124,6 +125,8 @@ class Manifest:
     """Its runs are in the durable store; else some may be on workers alone."""
     shedding: Shedding = NOTHING
     """What it shed."""
+    account: Account | None = None
+    """What became of its rows; None if a release wrote it that kept no account."""
 
     def blocks(self) -> set[str]:
         """The names of all blocks it needs."""
@@ -158,6 +161,7 @@ class Manifest:
             "offsets": list(self.offsets),
             "durable": self.durable,
             "shedding": self.shedding.to_json(),
+            "account": None if self.account is None else self.account.to_json(),
         }
         return json.dumps(fields, sort_keys=True)
 
@@ -181,4 +185,6 @@ class Manifest:
         }
         fields["offsets"] = tuple(fields["offsets"])
         fields["shedding"] = Shedding.from_json(fields.get("shedding", []))
+        account = fields.get("account")
+        fields["account"] = None if account is None else Account.from_json(account)
         return cls(**fields)

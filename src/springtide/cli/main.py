@@ -14,6 +14,7 @@ from springtide.cli.cancel import cancel_migration
 from springtide.cli.demo import demo
 from springtide.cli.doctor import doctor
 from springtide.cli.explain import explain
+from springtide.cli.fsck import fsck
 from springtide.cli.history import history
 from springtide.cli.kafka import app as kafka
 from springtide.cli.migrations import migrations
@@ -87,6 +88,7 @@ cli.command()(history)
 cli.command()(migrations)
 cli.command()(explain)
 cli.command()(queries)
+cli.command()(fsck)
 cli.command()(simulate)
 cli.command()(doctor)
 cli.add_typer(kafka, name="kafka")

@@ -45,7 +45,7 @@ def queries(
 
 
 def summed(reports: list[EpochReport]) -> list[QueryReport]:
-    """By query: its epochs taken together, each once; one that was only published again has no account."""
+    """By query: its epochs taken together, each once: the last report of an epoch that has an account."""
     found: dict[str, list[QueryReport]] = {}
     for report in {report.epoch: report for report in reports if report.queries}.values():
         for query in report.queries:

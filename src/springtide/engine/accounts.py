@@ -1,11 +1,14 @@
-"""What was offered to each query in an epoch, and what became of it."""
+"""What became of an epoch's rows: at its sources, in its steps, for each query."""
 
 from collections.abc import Mapping
 
+from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.dataflow.economy import entries, reached
-from springtide.dataflow.graph import Graph, Sink
+from springtide.dataflow.graph import Graph, Sink, Union
+from springtide.engine.computed import Computed
 from springtide.engine.shedder import Tally
-from springtide.metrics.report import QueryReport
+from springtide.metrics.account import Account, StepAccount
+from springtide.metrics.report import OperatorReport, QueryReport
 from springtide.plan.shedding import Shedding
 
 
@@ -42,3 +45,34 @@ def shed_for(graph: Graph, step: str, rates: Shedding, tallies: Mapping[str, Tal
     """The rows that a step was spared."""
     counted = [producer for producer in graph.feeders.get(step, ()) if producer in tallies]
     return sum(tallies[producer].shed[rates.share(producer, step)] for producer in counted)
+
+
+def account_of(graph: Graph, done: Computed, sources: Mapping[str, int], malformed: int) -> Account:
+    """The account of a computed epoch whose sources gave so many rows, some of them malformed."""
+    return Account(
+        sources,
+        malformed,
+        sum(r.rows_out for r in done.reports if _feeds_a_sink(graph, r.step)),
+        tuple(map(StepAccount.of, done.reports)),
+        done.queries,
+    )
+
+
+def retold(manifest: Manifest) -> tuple[OperatorReport, ...]:
+    """What a manifest tells of an epoch's steps: their rows and their state. Who measured times is gone."""
+    steps = () if manifest.account is None else manifest.account.steps
+    return tuple(_retold(step, manifest.operators.get(step.step, OperatorState())) for step in steps)
+
+
+def _retold(step: StepAccount, state: OperatorState) -> OperatorReport:
+    return OperatorReport(
+        step.step, step.rows_in, step.rows_out, step.late_rows, step.malformed_rows,
+        state_rows=state.keys, state_bytes=sum(run.size_bytes for run in state.runs), runs=len(state.runs),
+        watermark_us=state.watermark_us, shed_rows=step.shed_rows,
+    )  # fmt: skip
+
+
+def _feeds_a_sink(graph: Graph, step: str) -> bool:
+    """Whether its rows are what a sink gets, alone or with those of others."""
+    consumers = [graph[name] for name in graph.consumers[step]]
+    return any(isinstance(c, Sink) or (isinstance(c, Union) and _feeds_a_sink(graph, c.name)) for c in consumers)

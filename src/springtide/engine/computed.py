@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from springtide.blocks.manifest import Manifest
 from springtide.engine.standby import Kept
-from springtide.engine.taken import RowsTaken
 from springtide.metrics.report import OperatorReport, QueryReport
 
 
@@ -24,5 +23,3 @@ class Computed:
     replayed: bool = False
     published_again: bool = False
     """It was computed before, by another driver, and is only published now."""
-    taken: RowsTaken | None = None
-    """The rows that were read; None if they were not counted."""

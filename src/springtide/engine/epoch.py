@@ -13,7 +13,8 @@ from springtide.blocks.errors import LineageBroken, TakenOver
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
-from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink, Union
+from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
+from springtide.engine.accounts import account_of, retold
 from springtide.engine.bound import BoundGraph
 from springtide.engine.computed import Computed
 from springtide.engine.computing import Computing
@@ -31,8 +32,10 @@ from springtide.engine.sparklog import NOT_BEGUN
 from springtide.engine.staff import Staff
 from springtide.engine.stall import Stalled
 from springtide.engine.stopwatch import Stopwatch
+from springtide.engine.taken import Taken
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
+from springtide.metrics.account import Account
 from springtide.metrics.report import EpochReport, Phases
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan
@@ -155,12 +158,13 @@ class EpochRunner:
             head = self.history.head
             if head is not None and head.epoch == epoch:
                 self.history.log.fence.check()
-                done = Computed(head, self._before(head), replayed=True, published_again=True)
+                done = Computed(
+                    head, self._before(head), reports=retold(head), replayed=True, published_again=True
+                )  # fmt: skip
                 frames.outputs.update(head.outputs)
             else:
                 with noted(f"Epoch {epoch} is not committed: the next start runs it again"):
-                    done = self._commit(frames, epoch, self._parent_of(epoch), watch)
-                done = replace(done, taken=None if taken is None else taken.rows())
+                    done = self._commit(frames, epoch, self._parent_of(epoch), watch, taken)
             with (
                 watch.part("publish"),
                 noted(f"Epoch {epoch} is committed, and not published everywhere: the next start publishes it again"),
@@ -178,6 +182,7 @@ class EpochRunner:
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
         self.on_report(self._report(done, frames, watch))
+        faults.fire("report.after", epoch)
         if self.staff.due(Point.EPOCHS):  # Now, and not when the next rows have come.
             self.staff.swap(Keeping(self.history))
             self._before_again(Epoch(epoch + 1), Halted())
@@ -185,7 +190,9 @@ class EpochRunner:
     def _pinned(self) -> set[str]:
         return self.staff.pinned() | self.history.durability.pinned()
 
-    def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> Computed:
+    def _commit(
+        self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch, taken: Taken | None
+    ) -> Computed:
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
         with watch.part("compute"):
             plan = self.staff.boundary(parent)
@@ -208,9 +215,17 @@ class EpochRunner:
         with watch.part("commit"):
             if self._abandoned:
                 raise Stopped
+            done = replace(done, manifest=replace(done.manifest, account=self._account(done, taken)))
             self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
+
+    def _account(self, done: Computed, taken: Taken | None) -> Account:
+        """What became of an epoch's rows. All have been read by now: sinks get theirs from blocks."""
+        if taken is None:
+            return account_of(self.bound.graph, done, self.progress.rows(done.manifest, done.parent), 0)
+        rows = taken.rows()
+        return account_of(self.bound.graph, done, rows.by_source, rows.malformed)
 
     def _replan(self, error: Exception, parent: Manifest | None, stalls: int) -> Plan:
         """Another plan; the same one for jobs that stalled the first time, as what held them up may be over."""
@@ -276,9 +291,9 @@ class EpochRunner:
         )  # fmt: skip
 
     def _report(self, done: Computed, frames: EpochFrames, watch: Stopwatch) -> EpochReport:
-        manifest, reports = done.manifest, done.reports
+        manifest, account = done.manifest, done.manifest.account
         offsets_before = (NOT_BEGUN,) * self.history.sources if done.parent is None else done.parent.offsets
-        seen = self.progress.measure(manifest, done.parent, None if done.taken is None else done.taken.by_source)
+        seen = self.progress.measure(manifest, done.parent, None if account is None else account.sources)
         phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
         before, self._ended_s = self._ended_s, time.monotonic()
         return EpochReport(
@@ -288,21 +303,16 @@ class EpochRunner:
             manifest.plan,
             done.replayed,
             seen.rows_in,
-            sum(r.rows_out for r in reports if self._feeds_a_sink(r.step)),
+            0 if account is None else account.rows_out,
             seen.lag_rows,
             seen.latency_s,
-            (0 if done.taken is None else done.taken.malformed) + sum(r.malformed_rows for r in reports),
+            0 if account is None else account.dead_letters,
             phases,
-            reports,
+            done.reports,
             done.retries,
             seen.sources,
-            done.queries,
+            () if account is None else account.queries,
             phases.total_s if before is None else max(phases.total_s, self._ended_s - before),
             done.published_again,
             manifest.offsets == offsets_before,
         )
-
-    def _feeds_a_sink(self, step: str) -> bool:
-        """Whether its rows are what a sink gets, alone or with those of others."""
-        consumers = [self.bound.graph[name] for name in self.bound.graph.consumers[step]]
-        return any(isinstance(c, Sink) or (isinstance(c, Union) and self._feeds_a_sink(c.name)) for c in consumers)

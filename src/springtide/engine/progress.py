@@ -75,8 +75,13 @@ class Progress:
             else:
                 report = SourceReport(source.name)
             # A topic has offsets without a record, and what was read is what counts.
-            found.append(report if taken is None else replace(report, rows_in=taken[source.name]))
+            found.append(report if taken is None else replace(report, rows_in=taken.get(source.name)))
         return Seen(now, tuple(found))
+
+    def rows(self, manifest: Manifest, parent: Manifest | None) -> dict[str, int]:
+        """By source whose offsets tell: the rows taken by an epoch."""
+        found = self.measure(manifest, parent).sources
+        return {source.name: source.rows_in for source in found if source.rows_in is not None}
 
     def close(self) -> None:
         """Ask nobody any more."""

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,7 +40,7 @@ from springtide.engine.kafka.session import equipped
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.pulse import Pulse
-from springtide.engine.reports import ReportLog
+from springtide.engine.reports import ReportLog, last_told
 from springtide.engine.session import SparkDied, make_session, retaining
 from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import Nudges, admit, jvm_status
@@ -134,7 +135,7 @@ class Running:
         held.on_lost = self._taken_over
         own = open_generation(PatientStore(store), held)
         record.write(store)
-        self._log = ReportLog(store)
+        self._log, self._told = ReportLog(store), last_told(store)
         local = None if config.local is None else _absolute(config.local)
         if local is None:
             self._scratch = make_scratch(dataflow.name)
@@ -247,6 +248,8 @@ class Running:
         return self._staff.plan
 
     def _on_report(self, report: EpochReport) -> None:
+        report = replace(report, untold=report.replayed and report.epoch > self._told)
+        self._told = max(self._told, report.epoch)
         self._log.append(report)
         self.reports.append(report)
         self.totals = self.totals.after(report)

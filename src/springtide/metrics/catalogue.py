@@ -57,7 +57,7 @@ class Counter(Series):
     of: Callable[[EpochReport], Iterable[Sample]]
     """What an epoch adds."""
     repeats: bool = False
-    """Epochs that were true before add to it, too; to all others they do not."""
+    """Epochs that were told of before add to it, too; to all others they do not."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ CATALOGUE: tuple[Series, ...] = (
     ),
     Counter(
         "epochs_again_total", EPOCHS, "Epochs that were true before: published again after a restart, or repeated "
-        "from a durable checkpoint. No other counter but the retries counts them.", DRIVER, (),
+        "from a durable checkpoint. No other counter but the retries counts them a second time.", DRIVER, (),
         lambda r: [((), int(r.replayed))], repeats=True,
     ),
     _total("epoch_retries_total", "retries", repeats=True),

@@ -12,8 +12,8 @@ ROWS, EPOCHS, SECONDS, BYTES, SHARE, TIMES = "rows", "epochs", "s", "bytes", "0 
 """Units."""
 
 READING = (
-    "tasks, as they read the partitions that sources give, each partition once; for generators, and for an epoch "
-    "that is only published again, from the offsets, which tell nothing for files"
+    "tasks, as they read the partitions that sources give, each partition once, before the epoch is committed; for "
+    "generators from the offsets"
 )
 TASKS = "tasks, told in their commit records"
 DRIVER = "the driver's clock"

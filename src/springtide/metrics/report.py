@@ -164,10 +164,7 @@ class EpochReport:
     replayed: bool
     """It was true before: published again by a later driver, or repeated after going back."""
     rows_in: int
-    """Rows that the sources gave, malformed ones too, whatever becomes of them in the graph.
-
-    0 if the epoch is only published again and its sources' offsets do not tell.
-    """
+    """Rows that the sources gave, malformed ones too, whatever becomes of them in the graph."""
     rows_out: int
     """Rows that steps gave to sinks; a step with several sinks counts once."""
     lag_rows: int | None
@@ -191,6 +188,13 @@ class EpochReport:
     """An earlier driver computed it; this one published it again."""
     without_input: bool = False
     """No source had anything new: it happened because something else was due, such as a migration's next step."""
+    untold: bool = False
+    """It was true before, and no report told of it: the driver that committed it ended first."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether sums over reports take it in: each epoch once."""
+        return self.untold or not self.replayed
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -27,7 +27,8 @@ class Spread:
 class Totals:
     """What the epochs of one run come to.
 
-    Each epoch counts once: one that was true before, published again or repeated, adds only to series that say so.
+    Each epoch counts once: one that a report told of before adds only to series that say so. Times are of epochs that
+    this run computed.
     """
 
     sums: Mapping[str, Mapping[Labels, float]] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Totals:
         sums = {name: dict(by_labels) for name, by_labels in self.sums.items()}
         spreads = {name: dict(by_labels) for name, by_labels in self.spreads.items()}
         for series in CATALOGUE:
-            if isinstance(series, Counter) and (series.repeats or not report.replayed):
+            if isinstance(series, Counter) and (series.repeats or report.counts):
                 summed = sums.setdefault(series.name, {})
                 for labels, value in series.of(report):
                     summed[labels] = summed.get(labels, 0) + value

@@ -1,0 +1,60 @@
+"""The account of an epoch: what became of its rows. It is committed with the epoch, so nobody has to have seen it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from springtide.metrics.report import OperatorReport, QueryReport
+
+
+@dataclass(frozen=True)
+class StepAccount:
+    """The rows of one keyed or captured step."""
+
+    step: str
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    malformed_rows: int = 0
+    shed_rows: int = 0
+
+    @classmethod
+    def of(cls, report: OperatorReport) -> "StepAccount":
+        return cls(
+            report.step, report.rows_in, report.rows_out, report.late_rows, report.malformed_rows, report.shed_rows
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of an epoch's rows; counted before the epoch is committed, when all its rows have been read."""
+
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """By source: the rows that it gave, malformed ones too."""
+    malformed: int = 0
+    """How many of them could not be read as what their source says they are."""
+    rows_out: int = 0
+    """Rows that steps gave to sinks; a step with several sinks counts once."""
+    steps: tuple[StepAccount, ...] = ()
+    queries: tuple[QueryReport, ...] = ()
+    """None if no query of the app can do with less than everything."""
+
+    @property
+    def dead_letters(self) -> int:
+        """Rows that do not fit their schema, or their step's types."""
+        return self.malformed + sum(step.malformed_rows for step in self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Account":
+        steps: Sequence[Mapping[str, Any]] = fields["steps"]
+        queries: Sequence[Mapping[str, Any]] = fields["queries"]
+        return cls(
+            **{
+                **fields,
+                "steps": tuple(StepAccount(**step) for step in steps),
+                "queries": tuple(QueryReport(**query) for query in queries),
+            }
+        )
