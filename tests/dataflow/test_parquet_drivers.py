@@ -1,5 +1,6 @@
 """Two drivers and one Parquet dataset: paused, continued and killed at any step, in any order."""
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -72,7 +73,11 @@ def stepwise(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, Iterable[Output
         drivers[driver.name] = driver
         return driver
 
-    monkeypatch.setattr(faults, "fire", lambda point, epoch: drivers[threading.current_thread().name].step())
+    def fire(point: str, epoch: int) -> None:
+        if (driver := drivers.get(threading.current_thread().name)) is not None:
+            driver.step()
+
+    monkeypatch.setattr(faults, "fire", fire)
     return start
 
 
@@ -104,3 +109,24 @@ def test_every_look_sees_whole_epochs_and_the_rightful_driver_gets_through(
     assert late.ended in ("done", "Killed", "TakenOver")
     assert seen(out) == ORACLE
     assert not list(Directory.at(str(out), None).stage.iterdir())
+
+
+def test_a_stage_that_is_half_removed_cannot_become_an_epoch(
+    tmp_path: Path, stepwise: Callable[[Path, Iterable[Output]], Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late driver has all its parts, and goes on while its successor removes them, one by one."""
+    late = stepwise(tmp_path / "out", LATE)
+    for _ in range(3):  # Its start and two parts; it is about to rename.
+        late.go_on()
+    real = shutil.rmtree
+
+    def remove(path: Path, **options: bool) -> None:
+        if part := next(Path(path).rglob("*.parquet"), None):
+            part.unlink()
+            late.go_on()
+        real(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    sinks.parquet(str(tmp_path / "out")).publish(RIGHTFUL[2])
+    assert late.ended == "TakenOver"
+    assert seen(tmp_path / "out") == {2: ORACLE[2]}

@@ -3,18 +3,27 @@
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fsspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from parquet_kit import Output, whole
 
 from springtide import sinks
 from springtide.blocks.errors import TakenOver
-from springtide.blocks.store import open_store
+from springtide.blocks.store import LocalStore, open_store
 from springtide.dataflow.parquet import objects
 from springtide.dataflow.parquet.owner import AnotherLineage, UnknownEpochs
 from springtide.dataflow.sinks import Parquet
+from springtide.engine.output import CommittedOutput
+from springtide.engine.worker.task import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Killed(BaseException):
@@ -108,3 +117,22 @@ def test_epochs_of_an_earlier_release(place: str, sink: Parquet) -> None:
         sink.publish(Output(0, ["a"]))
     sink.publish(Output(2, ["c"]))
     assert seen(place) == whole("a", "b", "c")
+
+
+@pytest.mark.spark
+def test_a_part_is_the_same_however_the_epoch_was_computed(spark: "SparkSession", tmp_path: Path) -> None:
+    """Nulls and keys of several columns among them."""
+    schema = pa.schema([("user", pa.string()), ("day", pa.date32()), ("n", pa.int64())])
+    found = [(f"u{n % 7}" if n % 5 else None, date(2026, 1, 1 + n % 3), n) for n in range(300)]
+    parts = []
+    for partitions in (1, 5):
+        frame = spark.createDataFrame(found, "user STRING, day DATE, n LONG").repartition(partitions)
+        output = CommittedOutput(
+            0, "out", ("user", "day"), schema, lambda frame=frame: frame, None, Storage("", ""), "one", 1
+        )  # fmt: skip
+        objects.publish(LocalStore(tmp_path / str(partitions)), output)
+        files = (tmp_path / str(partitions) / "epoch=0").glob("*.parquet")
+        parts.append({file.name: sorted(pq.ParquetFile(file).read()["n"].to_pylist()) for file in files})
+    assert parts[0] == parts[1]
+    assert len(parts[0]) == objects.PARTS
+    assert sorted(n for numbers in parts[0].values() for n in numbers) == list(range(300))
