@@ -36,7 +36,7 @@ class S3Like(MemoryFileSystem):  # type: ignore[misc]
         self.store: dict[str, Any] = {}
         self.pseudo_dirs = [""]
         self.fail: Callable[[str, str], Outcome] = lambda call, path: None
-        self.error: Callable[[], OSError] = lambda: OSError(errno.ETIMEDOUT, "the bucket did not answer")
+        self.error: Callable[[], Exception] = lambda: OSError(errno.ETIMEDOUT, "the bucket did not answer")
         self._lock = Lock()
 
     def _call(self, name: str, path: str, effect: Callable[[], T]) -> T:

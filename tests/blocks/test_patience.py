@@ -8,6 +8,7 @@ import pytest
 from springtide.blocks.errors import AlreadyThere, StoreFailed
 from springtide.blocks.patience import LONGEST_PAUSE_S, PatientStore
 from springtide.blocks.store import LocalStore
+from springtide.blocks.store_errors import failed
 from springtide.testing import ManualClock
 
 
@@ -26,7 +27,7 @@ class Away(LocalStore):
         try:
             self._check()
         except OSError as error:
-            raise StoreFailed("write", name, str(error)) from error
+            raise failed("write", name, error) from error
         super().put(name, data)
 
     def get(self, name: str) -> bytes:
@@ -57,7 +58,7 @@ def test_patience_ends(tmp_path: Path) -> None:
         store.get("a")
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
 def test_what_waiting_does_not_mend_is_told_at_once(tmp_path: Path, number: int) -> None:
     clock = ManualClock()
     with pytest.raises(StoreFailed):

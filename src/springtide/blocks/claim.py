@@ -20,6 +20,7 @@ from typing import Any
 from springtide import faults
 from springtide.blocks.atomicity import check_atomic
 from springtide.blocks.errors import AlreadyThere, CheckpointInUse, TakenOver
+from springtide.blocks.patience import PatientStore
 from springtide.blocks.store import Store
 from springtide.logs import room_logger
 from springtide.waits import let_go
@@ -87,17 +88,24 @@ class Claim:
         self._renewal.start()
 
     def check(self) -> None:
-        """TakenOver if a later driver has claimed the checkpoint."""
-        newest = max(_generations(self.store), default=self.generation)
+        """TakenOver if a later driver has claimed the checkpoint; a store that is away is waited for."""
+        self._look(PatientStore(self.store))
+
+    def look(self) -> None:
+        """The same, asked once: StoreFailed or another OSError if the store is away."""
+        self._look(self.store)
+
+    def _look(self, store: Store) -> None:
+        newest = max(_generations(store), default=self.generation)
         if newest > self.generation:
-            raise TakenOver(self.generation, _named(self.store, newest))
+            raise TakenOver(self.generation, _named(store, newest))
 
     def _renew(self) -> None:
         beat = 0
         while not self._done.wait(RENEW_S):
             beat += 1
             try:
-                self.check()
+                self.look()
                 self.store.put(_path(self.generation), replace(self._holder, beat=beat).encode())
             except TakenOver as error:
                 log.error("%s", error)

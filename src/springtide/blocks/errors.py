@@ -6,9 +6,11 @@ from springtide.errors import SpringtideError
 class StoreFailed(SpringtideError, OSError):
     """A store refused or lost a call; whoever made it knows what that means for the epoch."""
 
-    def __init__(self, action: str, path: str, reason: str) -> None:
+    def __init__(self, action: str, path: str, reason: str, *, final: bool = False) -> None:
         super().__init__(action, path, reason)
         self.action, self.path, self.reason = action, path, reason
+        self.final = final
+        """Waiting does not mend it."""
 
     def __str__(self) -> str:
         return (

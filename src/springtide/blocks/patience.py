@@ -3,20 +3,25 @@
 An epoch that waits for its store takes no new rows: the sources hold them.
 """
 
-import errno
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from springtide.blocks.errors import AlreadyThere, StoreFailed
-from springtide.blocks.store import Data, Store
+from springtide.blocks.store import Data, Store, open_store
+from springtide.blocks.store_errors import may_mend
+from springtide.logs import room_logger
 
 PATIENCE_S = 120.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
-FINAL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
-"""What waiting does not mend."""
 
 Result = TypeVar("Result")
+
+log = room_logger(__name__)
+
+
+def patient_store(url: str) -> "PatientStore":
+    """The store at a path or an fsspec URL, for whoever writes to it while an app runs."""
+    return PatientStore(open_store(url))
 
 
 class PatientStore:
@@ -64,15 +69,10 @@ class PatientStore:
         while True:
             try:
                 return call()
-            except (AlreadyThere, FileNotFoundError):
-                raise
             except OSError as error:
-                if not _away(error) or self._now() >= deadline:
+                if not may_mend(error) or self._now() >= deadline:
                     raise
+                if pause == FIRST_PAUSE_S:
+                    log.warning("waiting up to %.0f s for the store to be back: %s", self.patience_s, error)
             self._wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
-
-
-def _away(error: OSError) -> bool:
-    cause = error.__cause__ if isinstance(error, StoreFailed) else error
-    return not isinstance(cause, OSError) or cause.errno not in FINAL

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from fsspec.implementations.local import LocalFileSystem
 
 from springtide.blocks.drivers import file_system
-from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.blocks.errors import AlreadyThere
+from springtide.blocks.store_errors import failed, translated
 
 Data = Any
 """Anything with the buffer protocol."""
@@ -73,7 +74,7 @@ class LocalStore:
             os.replace(temporary, path)
             _sync_directory(path.parent)
         except OSError as error:
-            raise StoreFailed("write", name, _reason(error)) from error
+            raise failed("write", name, error) from error
 
     def put_if_absent(self, name: str, data: Data) -> None:
         path = self.root / name
@@ -87,7 +88,7 @@ class LocalStore:
         except FileExistsError as error:
             raise AlreadyThere(name) from error
         except OSError as error:
-            raise StoreFailed("write", name, _reason(error)) from error
+            raise failed("write", name, error) from error
 
     def copy(self, name: str, to: str) -> None:
         """One more link: files are never changed, only replaced."""
@@ -100,7 +101,7 @@ class LocalStore:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StoreFailed("copy", name, _reason(error)) from error
+            raise failed("copy", name, error) from error
 
     def _write(self, path: Path, data: Data) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,10 @@ class LocalStore:
 
 
 class ObjectStore:
-    """Any other fsspec file system, used as an object store: no rename, no append."""
+    """Any other fsspec file system, used as an object store: no rename, no append.
+
+    Whatever its driver raises comes out as StoreFailed, but for the answers that the contract knows.
+    """
 
     def __init__(self, filesystem: Any, path: str, url: str) -> None:
         self.filesystem = filesystem
@@ -147,29 +151,33 @@ class ObjectStore:
 
     def put(self, name: str, data: Data) -> None:
         try:
-            self.filesystem.pipe_file(self._at(name), bytes(data))
-        except OSError as error:
-            raise StoreFailed("write", name, _reason(error)) from error
+            with translated("write", name):
+                self.filesystem.pipe_file(self._at(name), bytes(data))
+        except FileNotFoundError as error:  # The bucket does not exist.
+            raise failed("write", name, error) from error
 
     def put_if_absent(self, name: str, data: Data) -> None:
         try:
-            self.filesystem.pipe_file(self._at(name), bytes(data), mode="create")
+            with translated("write", name):
+                self.filesystem.pipe_file(self._at(name), bytes(data), mode="create")
         except FileExistsError as error:
             raise AlreadyThere(name) from error
-        except OSError as error:
-            raise StoreFailed("write", name, _reason(error)) from error
+        except FileNotFoundError as error:  # The bucket does not exist.
+            raise failed("write", name, error) from error
 
     def copy(self, name: str, to: str) -> None:
         self.put(to, self.get(name))
 
     def get(self, name: str) -> bytes:
-        data: bytes = self.filesystem.cat_file(self._at(name))
+        with translated("read", name):
+            data: bytes = self.filesystem.cat_file(self._at(name))
         return data
 
     def list(self, prefix: str) -> list[str]:
-        self.filesystem.invalidate_cache()
         try:
-            found = self.filesystem.ls(self._at(prefix), detail=False)
+            with translated("list", prefix):
+                self.filesystem.invalidate_cache()
+                found = self.filesystem.ls(self._at(prefix), detail=False)
         except FileNotFoundError:
             return []
         return sorted(name.rsplit("/", 1)[-1] for name in found)
@@ -177,13 +185,15 @@ class ObjectStore:
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
             try:
-                self.filesystem.rm_file(self._at(name))
+                with translated("remove", name):
+                    self.filesystem.rm_file(self._at(name))
             except FileNotFoundError:
                 continue
 
     def remove(self, directory: str) -> None:
         try:
-            self.filesystem.rm(self._at(directory), recursive=True)
+            with translated("remove", directory):
+                self.filesystem.rm(self._at(directory), recursive=True)
         except FileNotFoundError:
             return
 
@@ -192,10 +202,6 @@ class ObjectStore:
 
     def _at(self, name: str) -> str:
         return f"{self.path}/{name}".rstrip("/")
-
-
-def _reason(error: OSError) -> str:
-    return str(error) or type(error).__name__
 
 
 def _sync_directory(directory: Path) -> None:

@@ -101,7 +101,9 @@ class Running:
         self._scratch: Path | None = None
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
-        self.store = store = open_store(_absolute(config.checkpoint))
+        store = open_store(_absolute(config.checkpoint))
+        self.store = PatientStore(store)
+        """For whatever is written while the app runs: a store that is away is waited for."""
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
         self._on_start = on_start
         made = spark is None
@@ -133,7 +135,8 @@ class Running:
         ManifestLog(current(store)).check_readable()
         self._claim = held = claim(store)
         held.on_lost = self._taken_over
-        own = open_generation(PatientStore(store), held)
+        store = self.store
+        own = open_generation(store, held)
         record.write(store)
         self._log, self._told = ReportLog(store), last_told(store)
         local = None if config.local is None else _absolute(config.local)
@@ -154,7 +157,7 @@ class Running:
         progress = Progress(graph, store=own)
         self.at_end.append(progress.close)
         runner = EpochRunner(
-            dataflow.name, bound, inputs, history, self._staff, PatientStore(store), held.generation, progress,
+            dataflow.name, bound, inputs, history, self._staff, store, held.generation, progress,
             self._on_report,
         )  # fmt: skip
 
@@ -308,7 +311,7 @@ class Running:
         """A failure as it came, unless another driver holds the checkpoint: that explains whatever else went wrong."""
         if failure is not None and self._claim is not None and not isinstance(failure, TakenOver):
             try:
-                self._claim.check()
+                self._claim.look()
             except TakenOver as error:
                 error.__cause__ = failure
                 return error

@@ -12,8 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from springtide.blocks.local import LocalBlocks
-from springtide.blocks.patience import PatientStore
-from springtide.blocks.store import open_store
+from springtide.blocks.patience import patient_store
 from springtide.dataflow.errors import StepFailed
 from springtide.metrics.report import HostReport
 
@@ -32,7 +31,7 @@ class Storage:
     """Several workers, each with a directory of its own; tasks that are not placed keep nothing."""
 
     def open(self) -> LocalBlocks:
-        durable = PatientStore(open_store(self.durable))
+        durable = patient_store(self.durable)
         if not self.clustered:
             return LocalBlocks(Path(self.local), durable)
         worker = here()
