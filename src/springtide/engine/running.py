@@ -126,7 +126,7 @@ class Running:
         check_sources(spark, graph)
         check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
-        check_sinks(graph, store)
+        check_sinks(graph, current(store))
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
         kinds = {source.name: source.spec.kind for source in graph.of(Source)}
