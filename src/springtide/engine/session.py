@@ -12,11 +12,22 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from springtide import confidential
 from springtide.engine.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.java import find_java
+from springtide.engine.own_machine import ENVIRONMENT, LOOPBACK, closed_settings, on_this_machine
 from springtide.engine.slim_java import usable_home
-from springtide.engine.spark_internals import quiet_accumulators
+from springtide.engine.spark_internals import (
+    Executors,
+    close_executor_files,
+    guard_callbacks,
+    make_room_for_executor_files,
+    own_name,
+    quiet_accumulators,
+    start_jvm,
+)
 from springtide.errors import SpringtideError
+from springtide.scratch import make_scratch
 
 DAEMON_SETTING, DAEMON = "spark.python.daemon.module", "springtide.engine.worker.daemon"
 
@@ -31,6 +42,8 @@ DEFAULTS = {
     DAEMON_SETTING: DAEMON,
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",
+    # What Spark shows of settings and of options of sources, it shows without these.
+    "spark.redaction.regex": f"(?i){confidential.NAMES}",
 }
 """For sessions that we make; each can be overridden."""
 
@@ -83,6 +96,21 @@ class SparkDied(SpringtideError):
         return (
             f"Spark's JVM has ended by {how} while the app ran. What was committed is safe, and the epoch in flight "
             f"is run again: start the app once more.{hint}"
+        )
+
+
+class WrongJvm(SpringtideError):
+    """Another session has started the JVM of this process, of which there is one, for another purpose."""
+
+    def __init__(self, name: str, master: str) -> None:
+        super().__init__(name, master)
+        self.name, self.master = name, master
+
+    def __str__(self) -> str:
+        meant = "this machine alone" if self.name == LOOPBACK else "the network"
+        return (
+            f"expected a Spark that fits the master {self.master}, got one in this process that was started for {meant} "
+            f"(it calls itself {self.name}). Run the app in a process of its own, or give it a session: spark=…"
         )
 
 
@@ -150,15 +178,40 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    here, boxed = on_this_machine(config.master), config.master.startswith("local-cluster")
+    closed = closed_settings(make_scratch("spark")) if here else {}
+    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment(), **closed}
+    settings = {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}
+    confidential.remember_settings(settings)
     builder = SparkSession.builder.master(config.master).appName(app)
-    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment()}
-    for key, value in {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     with _signals_left_alone():
+        shown = {key: value for key, value in settings.items() if not confidential.is_secret(key)}
+        start_jvm({"spark.master": config.master, **shown}, ENVIRONMENT if here else {})
+        _check_jvm(config.master)
+        if boxed:
+            make_room_for_executor_files()
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)
     quiet_accumulators(spark)
+    guard_callbacks(spark)
+    if boxed:
+        close_executor_files(spark)
+        Executors(spark).close_pages()
     return spark
+
+
+def _check_jvm(master: str) -> None:
+    """Raise WrongJvm if a box would listen on the network, or a cluster could not reach the driver."""
+    name, boxed = own_name(), master.startswith("local-cluster")
+    if (boxed and name != LOOPBACK) or (not on_this_machine(master) and name == LOOPBACK != _told_name()):
+        raise WrongJvm(name, master)
+
+
+def _told_name() -> str | None:
+    """The name that the user wants Spark to have, if any."""
+    return os.environ.get("SPARK_LOCAL_HOSTNAME") or os.environ.get("SPARK_LOCAL_IP")
 
 
 def _quiet_libraries() -> None:
