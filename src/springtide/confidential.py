@@ -1,7 +1,8 @@
 """Passwords, keys and tokens: which settings hold one, and texts without them.
 
 Who takes in a secret remembers it here. What leaves the process as text for people (errors, logs, answers of the control
-API, Spark's log on the terminal) goes through `hide`, as drivers and servers may quote what they were given.
+API, Spark's log on the terminal) goes through `hide`, as drivers and servers may quote what they were given. A
+description of a source or a sink shows none either way: see `Discreet`.
 """
 
 import json
@@ -9,7 +10,9 @@ import logging
 import re
 import threading
 from collections.abc import Mapping
-from urllib.parse import quote, unquote, urlsplit
+from dataclasses import fields
+from typing import Any
+from urllib.parse import quote, unquote
 
 NAMES = (
     "secret|password|passwd|passphrase|token|credential|jaas|basic[._]auth|ssl[.]key[.]pem"
@@ -24,7 +27,9 @@ LONG = 12
 
 _SECRET_NAME = re.compile(NAMES, re.IGNORECASE)
 _QUOTED = re.compile(r"""(\w*(?:password|secret|token)\w*)\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
-_PARAMETER = re.compile(r"[?&]([^=&#]+)=([^&#]+)")
+_PASSWORD = re.compile(r"(://[^/?#@:]*:)([^/?#]*)(?=@)")
+_PARAMETER = re.compile(r"([?&]([^=&#\s]+)=)([^&#\s]+)")
+_SIGNATURES = ("sig", "signature")
 
 
 def is_secret(name: str) -> bool:
@@ -62,14 +67,10 @@ class Secrets:
 
     def remember_url(self, url: str) -> None:
         """Hide the password of a URL, and the parameters that hold a secret."""
-        try:
-            password = urlsplit(url).password
-        except ValueError:  # No URL that anybody could open.
-            password = None
-        if password:
+        for _, password in _PASSWORD.findall(url):
             self.remember(password)
-        for name, value in _PARAMETER.findall(url):
-            if is_secret(name) or name in ("sig", "signature"):
+        for _, name, value in _PARAMETER.findall(url):
+            if _is_secret_parameter(name):
                 self.remember(value)
 
     def hide(self, text: str) -> str:
@@ -83,9 +84,49 @@ def _form(value: str) -> str:
     return escaped if len(value) >= LONG else rf"(?<![A-Za-z0-9]){escaped}(?![A-Za-z0-9])"
 
 
+def _is_secret_parameter(name: str) -> bool:
+    return is_secret(name) or name.lower() in _SIGNATURES
+
+
+def masked_url(text: str) -> str:
+    """A URL without its password and the parameters that hold a secret; other text as it is."""
+
+    def parameter(found: re.Match[str]) -> str:
+        return f"{found[1]}{HIDDEN}" if _is_secret_parameter(found[2]) else found[0]
+
+    return _PARAMETER.sub(parameter, _PASSWORD.sub(rf"\g<1>{HIDDEN}", text))
+
+
+class Discreet:
+    """A dataclass (with `repr=False`) whose representation holds no secrets, also where nobody remembers them."""
+
+    def __repr__(self) -> str:
+        shown = (f"{field.name}={_shown(getattr(self, field.name))}" for field in fields(self) if field.repr)  # type: ignore[arg-type]
+        return hide(f"{type(self).__name__}({', '.join(shown)})")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return repr({name: HIDDEN if is_secret(str(name)) else _masked(value[name]) for name in value})
+    return repr(_masked(value))
+
+
+def _masked(value: Any) -> Any:
+    return masked_url(value) if isinstance(value, str) else value
+
+
 _secrets = Secrets()
 remember, remember_settings, remember_url = _secrets.remember, _secrets.remember_settings, _secrets.remember_url
 hide = _secrets.hide
+
+
+def hide_in(content: Any) -> Any:
+    """The same JSON content without any secret in its texts."""
+    if isinstance(content, str):
+        return hide(content)
+    if isinstance(content, Mapping):
+        return {name: hide_in(value) for name, value in content.items()}
+    return [hide_in(value) for value in content] if isinstance(content, list | tuple) else content
 
 
 class HideInLogs(logging.Filter):

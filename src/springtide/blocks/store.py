@@ -15,6 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from springtide.blocks.drivers import file_system
 from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.confidential import hide
 
 Data = Any
 """Anything with the buffer protocol."""
@@ -163,7 +164,7 @@ class ObjectStore:
 
 
 def _reason(error: OSError) -> str:
-    return str(error) or type(error).__name__
+    return hide(str(error)) or type(error).__name__
 
 
 def _sync_directory(directory: Path) -> None:

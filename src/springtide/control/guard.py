@@ -2,13 +2,12 @@
 
 import hmac
 import re
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from springtide.confidential import hide
+from springtide.confidential import hide_in
 from springtide.errors import BadValue
 
 LOOPBACK = "127.0.0.1"
@@ -20,14 +19,7 @@ _PATH = re.compile(rb"(/[A-Za-z0-9_-]+)+/?|/")
 
 def answer(content: object, status: int = 200, **headers: str) -> JSONResponse:
     """An answer that no cache keeps; raises ValueError or TypeError if JSON can't express it."""
-    return _Answer(content, status, {"cache-control": "no-store", **headers})
-
-
-class _Answer(JSONResponse):
-    """JSON without the secrets that this process knows."""
-
-    def render(self, content: Any) -> bytes:
-        return hide(bytes(super().render(content)).decode()).encode()
+    return JSONResponse(hide_in(content), status, {"cache-control": "no-store", **headers})
 
 
 def refusal(status: int, message: str, **headers: str) -> JSONResponse:

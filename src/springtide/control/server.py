@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
+from springtide.confidential import remember
 from springtide.control.address import Address
 from springtide.control.api import make_api
 from springtide.control.controls import Controls
@@ -57,6 +58,7 @@ class ControlServer:
             listening = self._listen()
             port = listening.getsockname()[1]
             address = Address(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32), os.getpid(), self.controls.app)
+            remember(address.token)
             serving = _Serving(make_api(self.controls, address.token, port), listening, self.limits)
             try:
                 serving.begin()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from springtide.confidential import Discreet, remember_settings
 from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.delivery import Address, Deliver
 from springtide.errors import BadValue
@@ -15,8 +16,8 @@ PARTS = 2
 """Transactions of an epoch. A part must hold the same rows when an epoch is computed anew, so this is no option."""
 
 
-@dataclass(frozen=True)
-class KafkaSink:
+@dataclass(frozen=True, repr=False)
+class KafkaSink(Discreet):
     """A topic. A row goes to a part by its key's hash, so that a part is the same however the epoch was computed."""
 
     servers: str | None
@@ -24,6 +25,9 @@ class KafkaSink:
     key: str | None = None
     format: str = "json"
     client: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        remember_settings(self.client)
 
     def check(self) -> None:
         """Raises an error, within seconds, if the broker is away or has no such topic."""

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from springtide import faults
 from springtide.blocks.store import open_store
+from springtide.confidential import Discreet, remember_url
 from springtide.dataflow.kafka_sink import KafkaSink, kafka
 from springtide.dataflow.postgres import postgres
 
@@ -58,11 +59,14 @@ class SinkSpec(Protocol):
         """Make an epoch's rows visible; may be called again for the last epoch after a crash."""
 
 
-@dataclass(frozen=True)
-class Parquet:
+@dataclass(frozen=True, repr=False)
+class Parquet(Discreet):
     """A Parquet dataset in directories `epoch=N`; part files have fixed names, so a repeat replaces them."""
 
     path: str
+
+    def __post_init__(self) -> None:
+        remember_url(self.path)
 
     def publish(self, output: EpochOutput) -> None:
         store, directory = open_store(self.path), f"epoch={output.epoch}"

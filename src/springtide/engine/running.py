@@ -16,7 +16,7 @@ from springtide.blocks.claim import Claim, claim
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
-from springtide.blocks.store import Store, open_store
+from springtide.blocks.store import LocalStore, Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
@@ -56,6 +56,7 @@ from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import Plan, even_plan
 from springtide.plan.shedding import Shedding
+from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
 
 EMBEDDED = WorkerId("driver")
@@ -126,6 +127,8 @@ class Running:
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)
         record.check(store)
         ManifestLog(store).check_readable()
+        if isinstance(store, LocalStore):
+            make_private(store.root)
         self._claim = claim(store)
         record.write(store)
         self._log = ReportLog(store)

@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from springtide import confidential
+from springtide.confidential import Discreet
 from springtide.engine.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.java import find_java
 from springtide.engine.own_machine import ENVIRONMENT, LOOPBACK, closed_settings, on_this_machine
@@ -50,7 +51,7 @@ DEFAULTS = {
 WORKER_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(256 << 20), "MALLOC_TRIM_THRESHOLD_": str(512 << 20)}
 """Workers keep freed memory for the next epoch, instead of asking the system for the same pages again."""
 
-DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+DRIVER_OPTIONS, EXECUTOR_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 
 CLUSTER_SETTINGS = {
     "spark.scheduler.mode": "FAIR",
@@ -69,11 +70,8 @@ CLUSTER_SETTINGS = {
 }
 """For sessions with several workers; each can be overridden."""
 
-BOX_SETTINGS = {
-    # Executors that share a machine: quick to start, little compiling, one thread to collect garbage.
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
-"""For a cluster in a box; each can be overridden."""
+BOX_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Executors that share a machine: quick to start, little compiling, one thread to collect garbage."""
 
 
 FOR_EVER = "36500d"
@@ -157,8 +155,8 @@ EPOCH_SETTINGS = {
 """For the private session in which Spark runs our epochs; the user's own keeps its settings."""
 
 
-@dataclass(frozen=True)
-class SessionConfig:
+@dataclass(frozen=True, repr=False)
+class SessionConfig(Discreet):
     """How to make a session when the user gives none."""
 
     master: str = field(default_factory=lambda: f"local[{os.cpu_count() or 1}]")
@@ -179,9 +177,10 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     here, boxed = on_this_machine(config.master), config.master.startswith("local-cluster")
-    closed = closed_settings(make_scratch("spark")) if here else {}
+    scratch = make_scratch("spark") if here else None
+    closed = {} if scratch is None else closed_settings(scratch)
     ours = {**DEFAULTS, **_worker_settings(config), **executor_environment(), **closed}
-    settings = {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}
+    settings = {**ours, **config.settings, **_java_options(config, scratch)}
     confidential.remember_settings(settings)
     builder = SparkSession.builder.master(config.master).appName(app)
     for key, value in settings.items():
@@ -240,7 +239,7 @@ def _worker_settings(config: SessionConfig) -> dict[str, str]:
     boxed = config.master.startswith("local-cluster")
     shared = CLUSTER_SETTINGS if config.workers else {}
     asked = manager_settings(config.master, config.workers) if config.workers and not boxed else {}
-    return {**shared, **asked, **(BOX_SETTINGS if boxed else {})}
+    return {**shared, **asked}
 
 
 def executor_environment() -> dict[str, str]:
@@ -251,14 +250,17 @@ def executor_environment() -> dict[str, str]:
     return {f"spark.executorEnv.{name}": value for name, value in variables.items()}
 
 
-def _driver_options(config: SessionConfig) -> str:
-    """Options of the driver's JVM. Spark warns before any level can be set: a log configuration prevents it.
-
-    What the user gives comes last and wins.
-    """
+def _java_options(config: SessionConfig, scratch: Path | None) -> dict[str, str]:
+    """Options of the driver's JVM, and of executors in a box; what the user gives comes last and wins."""
+    # Spark warns before any level can be set: a log configuration prevents it.
     log = Path(__file__).with_name("log4j2.properties").as_uri()
-    ours = f"-Dlog4j2.configurationFile={log} -Dspringtide.log.level={config.log_level}"
-    return f"{ours} {config.settings.get(DRIVER_OPTIONS, '')}".strip()
+    temporary = [] if scratch is None else [f'"-Djava.io.tmpdir={scratch}"']
+    ours = {DRIVER_OPTIONS: [f"-Dlog4j2.configurationFile={log}", f"-Dspringtide.log.level={config.log_level}"]}
+    if config.master.startswith("local-cluster"):
+        ours[EXECUTOR_OPTIONS] = [BOX_OPTIONS]
+    return {
+        name: " ".join([*options, *temporary, config.settings.get(name, "")]).strip() for name, options in ours.items()
+    }
 
 
 def prepare_epoch_session(spark: SparkSession) -> None:
