@@ -17,8 +17,9 @@ PLANTED = "hunter2-Zx9!qv/7"
 
 @pytest.mark.parametrize(
     "name",
-    ["sasl.password", "ssl.key.password", "kafka.sasl.jaas.config", "spark.authenticate.secret", "AWS_SECRET_ACCESS_KEY",
-     "spark.hadoop.fs.s3a.access.key", "fs.azure.account.key.x.dfs.core.windows.net", "fs.azure.sas.fixed.token.x",
+    ["sasl.password", "ssl.key.password", "kafka.sasl.jaas.config", "spark.authenticate.secret",
+     "AWS_SECRET_ACCESS_KEY", "spark.hadoop.fs.s3a.access.key", "fs.azure.account.key.x.dfs.core.windows.net",
+     "fs.azure.sas.fixed.token.x",
      "sasl.oauthbearer.client.secret", "ssl.key.pem", "API_KEY", "basic.auth.user.info"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
@@ -90,7 +91,7 @@ def test_descriptions_show_no_secrets() -> None:
         Address("host:9092", "rows", "name", client),
         sinks.postgres(f"postgresql://tide:{PLANTED.replace('/', '%2F')}@host/db", "rows"),
         sinks.parquet(f"ftp://tide:{PLANTED}@host/rows"),
-        sources.files(f"ftp://tide:{PLANTED}@host/rows", **{"secret": PLANTED}),
+        sources.files(f"ftp://tide:{PLANTED}@host/rows", secret=PLANTED),
         SessionConfig(settings={"spark.hadoop.fs.s3a.secret.key": PLANTED}),
     ]
     for one in described:
@@ -102,9 +103,9 @@ def test_errors_show_no_secrets() -> None:
     remember(PLANTED)
     error = StepFailed("out", "publishing", f"the server says: no entry for {PLANTED}", f"  at x: {PLANTED}")
     assert PLANTED not in str(error) + repr(error)
-    with pytest.raises(BadGraph, match="option kafka.ssl.key.password as a string, got …"):
-        source = sources.kafka("h:1", "t", format="raw", **{"kafka.ssl.key.password": 12345678})  # type: ignore[arg-type]
-        source.checked("rows")
+    wrong = sources.kafka("h:1", "t", format="raw", **{"kafka.ssl.key.password": 12345678})  # type: ignore[arg-type]
+    with pytest.raises(BadGraph, match=r"option kafka\.ssl\.key\.password as a string, got …"):
+        wrong.checked("rows")
 
 
 def test_logs_show_no_secrets(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,7 @@
 """Passwords, keys and tokens: which settings hold one, and texts without them.
 
-Who takes in a secret remembers it here. What leaves the process as text for people (errors, logs, answers of the control
-API, Spark's log on the terminal) goes through `hide`, as drivers and servers may quote what they were given. A
+Who takes in a secret remembers it here. What leaves the process as text for people (errors, logs, answers of the
+control API, Spark's log on the terminal) goes through `hide`, as drivers and servers may quote what they were given. A
 description of a source or a sink shows none either way: see `Discreet`.
 """
 

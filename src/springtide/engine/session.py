@@ -107,8 +107,8 @@ class WrongJvm(SpringtideError):
     def __str__(self) -> str:
         meant = "this machine alone" if self.name == LOOPBACK else "the network"
         return (
-            f"expected a Spark that fits the master {self.master}, got one in this process that was started for {meant} "
-            f"(it calls itself {self.name}). Run the app in a process of its own, or give it a session: spark=…"
+            f"expected a Spark that fits the master {self.master}, got one in this process that was started for "
+            f"{meant} (it calls itself {self.name}). Run the app in a process of its own, or give it a session: spark=…"
         )
 
 
