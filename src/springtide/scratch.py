@@ -28,9 +28,9 @@ def remove_scratch(path: Path) -> None:
 
 
 @contextmanager
-def scratch(prefix: str) -> Iterator[Path]:
+def scratch(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """A temporary directory for as long as the block runs."""
-    path = make_scratch(prefix)
+    path = make_scratch(prefix, within)
     try:
         yield path
     finally:

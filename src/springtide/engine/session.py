@@ -177,10 +177,7 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     here, boxed = on_this_machine(config.master), config.master.startswith("local-cluster")
-    scratch = make_scratch("spark") if here else None
-    closed = {} if scratch is None else closed_settings(scratch)
-    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment(), **closed}
-    settings = {**ours, **config.settings, **_java_options(config, scratch)}
+    settings = session_settings(config, make_scratch("spark") if here else None)
     confidential.remember_settings(settings)
     builder = SparkSession.builder.master(config.master).appName(app)
     for key, value in settings.items():
@@ -199,6 +196,13 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
         close_executor_files(spark)
         Executors(spark).close_pages()
     return spark
+
+
+def session_settings(config: SessionConfig, scratch: Path | None) -> dict[str, str]:
+    """All settings of a session; one on this machine keeps what is temporary in `scratch`. The user's own win."""
+    closed = {} if scratch is None else closed_settings(scratch)
+    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment(), **closed}
+    return {**ours, **config.settings, **_java_options(config, scratch)}
 
 
 def _check_jvm(master: str) -> None:
