@@ -18,6 +18,7 @@ from springtide.blocks.block import BlockRef, block_name, checksum, decode, enco
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
+from springtide.private import make_private
 
 _verified: dict[str, pa.Table | None] = {}
 """Local files whose checksum this process has checked, and their tables once they are mapped."""
@@ -135,7 +136,7 @@ class LocalBlocks:
     def _keep(self, name: str, data: Any) -> None:
         """Write a local copy that appears whole or not at all."""
         path = self.directory / name
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private(self.directory)
         temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
         try:
             with open(temporary, "xb") as file:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Annotated, Literal
 
 import typer
@@ -19,6 +20,7 @@ from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.reach import Force
 from springtide.cli.signals import end_on_signals
 from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
+from springtide.confidential import masked_url
 from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.interval import Interval
 from springtide.engine.kafka.session import for_all
@@ -30,6 +32,8 @@ from springtide.metrics.report import EpochReport
 from springtide.metrics.totals import Totals
 from springtide.policies.registry import policy
 
+NAME = f"{ascii_letters}{digits}._-"
+"""The characters of a setting's name."""
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
 
@@ -39,7 +43,8 @@ def settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
-            raise BadValue(f"{pair!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
+            name = pair[: len(pair) - len(pair.lstrip(NAME))]  # What comes after it may be a password.
+            raise BadValue(f"{name!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
         found[key.strip()] = value
     return found
 
@@ -209,4 +214,4 @@ def take_over_consoles(graph: Graph) -> Beside:
 
 
 def _shown(place: str) -> str:
-    return place if "://" in place else str(Path(place))
+    return masked_url(place) if "://" in place else str(Path(place))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from springtide.blocks.store import Store
+from springtide.confidential import hide_in
 
 
 class Lines:
@@ -29,4 +30,4 @@ class Lines:
 
     def remember(self, number: int, fields: dict[str, Any]) -> None:
         """A line that an earlier driver wrote: it stays when its file is rewritten."""
-        self._lines[number] = json.dumps(fields)
+        self._lines[number] = json.dumps(hide_in(fields))

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from springtide import faults
 from springtide.blocks.errors import TakenOver
+from springtide.confidential import Discreet
 from springtide.dataflow.broker import library, settings
 from springtide.errors import SpringtideError
 
@@ -47,8 +48,8 @@ class NotDelivered(SpringtideError, RuntimeError):
         return f"part {self.part} of epoch {self.epoch} was not delivered to topic {self.topic!r}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class Address:
+@dataclass(frozen=True, repr=False)
+class Address(Discreet):
     """Where a sink's parts go, and under which name."""
 
     servers: str

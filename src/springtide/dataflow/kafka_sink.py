@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from springtide.blocks.errors import TakenOver
+from springtide.confidential import Discreet, remember_settings
 from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.delivery import RESULT, Address, Deliver
 from springtide.dataflow.parts import part_of
@@ -17,8 +18,8 @@ PARTS = 2
 """Transactions of an epoch. A part must hold the same rows when an epoch is computed anew, so this is no option."""
 
 
-@dataclass(frozen=True)
-class KafkaSink:
+@dataclass(frozen=True, repr=False)
+class KafkaSink(Discreet):
     """A topic. A row goes to a part by its key's hash, so that a part is the same however the epoch was computed."""
 
     servers: str | None
@@ -26,6 +27,9 @@ class KafkaSink:
     key: str | None = None
     format: str = "json"
     client: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        remember_settings(self.client)
 
     def check(self, lineage: str | None) -> None:
         """Raises an error, within seconds, if the broker is away or has no such topic; any lineage may write to it."""

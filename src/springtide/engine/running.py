@@ -20,7 +20,7 @@ from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
-from springtide.blocks.store import Store, open_store
+from springtide.blocks.store import LocalStore, Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
@@ -59,6 +59,7 @@ from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import Plan, even_plan
 from springtide.plan.shedding import Shedding
+from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
 
 EMBEDDED = WorkerId("driver")
@@ -133,6 +134,8 @@ class Running:
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)
         record.check(store)
         ManifestLog(current(store)).check_readable()
+        if isinstance(store, LocalStore):
+            make_private(store.root)
         self._claim = held = claim(store)
         held.on_lost = self._taken_over
         store = self.store

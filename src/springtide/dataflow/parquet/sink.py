@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from springtide.blocks.store import LocalStore, open_store
+from springtide.confidential import Discreet, remember_url
 from springtide.dataflow.parquet import objects, owner
 from springtide.dataflow.parquet.directory import Directory
 
@@ -11,13 +12,16 @@ if TYPE_CHECKING:
     from springtide.dataflow.sinks import EpochOutput
 
 
-@dataclass(frozen=True)
-class Parquet:
+@dataclass(frozen=True, repr=False)
+class Parquet(Discreet):
     """A Parquet dataset. On a disk an epoch appears whole and stays as it is; an epoch without rows does not appear."""
 
     path: str
     stage: str | None = None
     """Where epochs wait until they are whole, if not beside the dataset."""
+
+    def __post_init__(self) -> None:
+        remember_url(self.path)
 
     @property
     def place(self) -> str:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from springtide.confidential import remember
 from springtide.dataflow.errors import StepFailed
 from springtide.errors import BadValue
 
@@ -43,6 +44,9 @@ class Dsn:
                 "expected a dsn such as 'postgresql://user:password@host:5432/database' or 'host=… dbname=… user=…', "
                 "got text that is neither (not shown, as it may hold a password)"
             ) from None
+        for name in _SECRETS:
+            if fields.get(name):
+                remember(str(fields[name]))
         object.__setattr__(self, "where", _where(fields))
 
     def _fields(self) -> dict[str, Any]:
