@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.earlier import driver_name
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.record import AppRecord
@@ -136,7 +137,8 @@ class Running:
         self._watch = JobWatch(spark.sparkContext, config.stall_s)
         self._watch.on_stuck = self.finish
         self._watch.start()
-        self._staff = self._hire(dataflow, bound, self._watch, Storage(local, store.url, config.workforce is not None))
+        storage = Storage(local, store.url, config.workforce is not None, driver_name(self._claim.generation))
+        self._staff = self._hire(dataflow, bound, self._watch, storage)
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None
         history = History(
