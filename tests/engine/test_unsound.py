@@ -1,4 +1,4 @@
-"""Copies and deposits of damaged blocks, without Spark: nothing bad spreads, the worker says so, another copy is used."""
+"""Copies and deposits of damaged blocks, without Spark: nothing bad spreads, and another copy is used."""
 
 import json
 import logging
