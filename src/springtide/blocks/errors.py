@@ -45,6 +45,17 @@ class BlockCorrupt(SpringtideError):
         )
 
 
+class Unsound(SpringtideError):
+    """A worker's own copy of a block is missing, or has other bytes than its manifest promises."""
+
+    def __init__(self, block: str, reason: str) -> None:
+        super().__init__(block, reason)
+        self.block, self.reason = block, reason
+
+    def __str__(self) -> str:
+        return f"block {self.block!r}: {self.reason}; another copy has to do"
+
+
 class ManifestConflict(SpringtideError):
     """Another driver committed this epoch, with other content."""
 

@@ -86,20 +86,24 @@ class Checkpointer:
             standbys.copying(manifest)
             parts = standbys.parts()
         try:
-            written = self._copying.run(errands, parts)
+            copied = self._copying.run(errands, parts)
         except Exception as error:
             # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
             log.info("replicas of epoch %s were given up: %s", manifest.epoch, error)
             with roster.lock:
                 standbys.given_up()
             return False
+        written = copied.written
         there = {(name, WorkerId(part.worker)) for name, part in written}
+        for fault in copied.faults:
+            log.warning("replicas of epoch %s: %s; another copy is used if there is one", manifest.epoch, fault)
         with roster.lock:
-            if {(e.run.name, e.target) for e in errands} - there:
+            standbys.unsound(copied.faults)
+            if copied.faults or {(e.run.name, e.target) for e in errands} - there:
                 standbys.given_up(part.name for _, part in written)
                 return False
             standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
-        copied = sum(part.size_bytes for _, part in written)
-        self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began, time.time()))
+        size = sum(part.size_bytes for _, part in written)
+        self.done.append(Checkpoint(manifest.epoch, size, state_bytes, time.monotonic() - began, time.time()))
         return True

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.earlier import driver_name
 from springtide.blocks.errors import TakenOver
 from springtide.blocks.generation import SPARK, current, open_generation
 from springtide.blocks.log import ManifestLog
@@ -149,7 +150,7 @@ class Running:
         self._watch = JobWatch(spark.sparkContext, config.stall_s)
         self._watch.on_stuck = self.finish
         self._watch.start()
-        storage = Storage(local, store.url, config.workforce is not None)
+        storage = Storage(local, store.url, config.workforce is not None, driver_name(held.generation))
         self._staff = self._hire(dataflow, bound, self._watch, storage, ManifestLog(own).head())
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None

@@ -24,6 +24,7 @@ from springtide.engine.roster import Roster, ring_replicas
 from springtide.engine.standby import Kept, Standbys, owed
 from springtide.engine.stopping import Stopping
 from springtide.engine.worker.deposit import Deposit
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker_check import check_elsewhere
@@ -251,6 +252,10 @@ class Workforce:
                         holders = standbys.holders(run, parse_slices(run.slices), plan.operators[step], plan)
                         found += [Deposit(run, frozenset(slices), worker) for worker, slices in holders.items()]
         return found
+
+    def unsound(self, faults: Sequence[Fault]) -> bool:
+        with self.roster.lock:
+            return self.roster.standbys.unsound(faults)
 
     def went_back(self, head: Manifest | None) -> None:
         roster = self.roster

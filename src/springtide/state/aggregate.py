@@ -1,6 +1,7 @@
 """Keyed aggregation, over all time or over event-time windows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
+from springtide.state.aggregates.adding import Overflowed
 from springtide.state.aggregates.estimate import result_fields, results, summarise
+from springtide.state.errors import IntegerOverflow
+from springtide.state.group import key_text
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
@@ -84,7 +88,8 @@ class AggregateLogic:
             values = None
             if aggregate.column is not None:
                 values = one_array(rows.column(aggregate.column)).take(segment.order)
-            parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
+            with _telling(name, aggregate, self.layout.key.names, segment.keys):
+                parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
             columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
         return Arrival(pa.table(columns), rows_in, late, malformed, newest)
 
@@ -94,9 +99,10 @@ class AggregateLogic:
         order, starts = _interleave(groups.known)
         for name, aggregate in self.aggregates.items():
             names = self._parts(name)
-            fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
-            if len(known):
-                fresh = aggregate.combine(_beside(groups.state, names, fresh, known, order), starts)
+            with _telling(name, aggregate, groups.keys.column_names, groups.keys.columns):
+                fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
+                if len(known):
+                    fresh = aggregate.combine(_beside(groups.state, names, fresh, known, order), starts)
             state |= dict(zip(names, fresh, strict=True))
         output = self._output(groups.keys, state, final=False)
         expires = None
@@ -119,8 +125,19 @@ class AggregateLogic:
             columns[WINDOW_END] = pa.array(ends, pa.int64()).view(self.window.kind(self.rows))
             columns[FINAL] = pa.array(np.full(keys.num_rows, final))
         for name, aggregate in self.aggregates.items():
-            columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
+            with _telling(name, aggregate, keys.column_names, keys.columns):
+                columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
         return pa.table({n: columns[n] for n in self.output.names}, schema=self.output)
+
+
+@contextmanager
+def _telling(name: str, aggregate: Aggregate, names: Sequence[str], keys: Sequence[pa.Array]) -> Iterator[None]:
+    """An overflow names the key it is of."""
+    try:
+        yield
+    except Overflowed as error:
+        what = "rows" if aggregate.column is None else f"column {aggregate.column!r}"
+        raise IntegerOverflow(name, what, key_text(names, keys, error.group)) from None
 
 
 def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
