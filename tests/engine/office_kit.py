@@ -19,6 +19,7 @@ from springtide.plan.plan import Plan, assign
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
 from springtide.state.logic import Moment
+from springtide.testing import ManualClock
 
 STEP, SLICES = "counts", 16
 A, B, C, D = map(WorkerId, "abcd")
@@ -101,6 +102,10 @@ class Office:
     """A roster with all that changes it, and epochs that are nothing but commits."""
 
     def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = (), *, ready_s: float = 60.0) -> None:
+        self.clock = ManualClock()
+        """Of the migrator."""
+        self.copied_bytes = 0
+        """By peer checkpoints, as the migrator is told."""
         self.cluster = FakeCluster(there, spare)
         workers = self.cluster.workers()
         ring = Ring.even(SLICES, workers)
@@ -111,7 +116,9 @@ class Office:
         self.cancelled = threading.Event()
         """Jobs were."""
         self.stopping = Stopping(self.roster, self.restore, self.cancelled.set, 0.0)
-        self.migrator = Migrator(self.roster, self.stopping, lambda when: 0, start_s=1.0, ready_s=ready_s)
+        self.migrator = Migrator(
+            self.roster, self.stopping, lambda: self.copied_bytes, start_s=1.0, ready_s=ready_s, clock=self.clock
+        )
         self.recovery = Recovery(self.roster, self.migrator, cast("object", None), "tag", 1.0)  # type: ignore[arg-type]
 
     def restore(self, init: Init, states: States, plan: Plan, timeout_s: float) -> bool:

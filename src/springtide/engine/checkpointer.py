@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ REST = 9
 COPY_S = 300.0
 """How long a copy that is under way may take when the app ends."""
 LEAST_S, LONGEST_S = 0.05, 10.0
+REMEMBERED = 256
+"""Peer checkpoints that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ class Checkpointer:
     def __init__(
         self, copying: Copying, roster: Roster, layouts: Mapping[str, Layout], interval_s: float
     ) -> None:
-        self.done: list[Checkpoint] = []
+        self.done: deque[Checkpoint] = deque(maxlen=REMEMBERED)
+        """The last ones."""
+        self.copied_bytes = 0
+        """By all of them."""
         self._copying, self._roster, self._layouts, self._interval_s = copying, roster, layouts, interval_s
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="springtide-checkpointer", daemon=True)
@@ -59,10 +65,6 @@ class Checkpointer:
     def hurry(self) -> None:
         """Somebody waits: the next one begins at once."""
         self._wake.set()
-
-    def copied_since(self, when: float) -> int:
-        """Bytes copied by checkpoints that ended after a time."""
-        return sum(checkpoint.bytes for checkpoint in self.done if checkpoint.ended_at >= when)
 
     def _run(self) -> None:
         use(self._copying.spark.sparkContext, COPIES)
@@ -101,5 +103,6 @@ class Checkpointer:
             standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
         copied = sum(part.size_bytes for _, part in written)
+        self.copied_bytes += copied
         self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began, time.time()))
         return True

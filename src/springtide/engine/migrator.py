@@ -30,14 +30,16 @@ class Migrator:
         self,
         roster: Roster,
         stopping: Stopping,
-        copied_since: Callable[[float], int],
+        copied_bytes: Callable[[], int],
         heat: Callable[[], Heat] = dict,
         *,
         start_s: float,
         ready_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.roster, self.stopping, self.copied_since, self.heat = roster, stopping, copied_since, heat
-        self.ready_s = ready_s
+        """`copied_bytes` tells what peer checkpoints have copied so far; `clock` is one that never jumps."""
+        self.roster, self.stopping, self.copied_bytes, self.heat = roster, stopping, copied_bytes, heat
+        self.ready_s, self._clock = ready_s, clock
         self.current: Migration | None = None
         """The one under way, or else the last."""
         self._count = 0
@@ -138,11 +140,12 @@ class Migrator:
                 self._flip(step.moves)
                 migration.flipped += step.moves
                 migration.enter(MOVING)
+                migration.flipped_s = self._clock()
                 migration.go_on()
                 if migration.step is not None:
                     return
                 break
-            if isinstance(step, Hold) and time.time() - migration.phases[MOVING] < step.seconds:
+            if isinstance(step, Hold) and self._clock() - migration.flipped_s < step.seconds:
                 return
             migration.go_on()
         self._finish(migration)
@@ -155,9 +158,9 @@ class Migrator:
             return False
         step = migration.step
         if isinstance(step, Supply) and migration.entered and self.roster.head is not None:
-            return self._there(step) or time.time() > migration.deadline
+            return self._there(step) or self._clock() > migration.deadline_s
         if isinstance(step, Hold):
-            return time.time() - migration.phases[MOVING] >= step.seconds
+            return self._clock() - migration.flipped_s >= step.seconds
         return True
 
     def _request(self, strategy: str, what: str, options: Options) -> Migration:
@@ -165,7 +168,8 @@ class Migrator:
         if self.current is not None and self.current.under_way:
             raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
         self._count += 1
-        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun)
+        copied = self.copied_bytes()
+        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun, copied_before=copied)
         return self.current
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:
@@ -217,11 +221,11 @@ class Migrator:
                     replicas[move.operator][move.slice] = (*there, move.target)
             roster.change(roster.owners(), replicas, keep_stalled=True)
             migration.entered = True
-            migration.deadline = time.time() + self.ready_s
+            migration.deadline_s = self._clock() + self.ready_s
         if self._there(step):
-            migration.bytes = self.copied_since(migration.began_at)
+            migration.bytes = self.copied_bytes() - migration.copied_before
             return True
-        if time.time() > migration.deadline:
+        if self._clock() > migration.deadline_s:
             self._call_off(migration, f"the targets were not ready in {self.ready_s:.0f} s", FAILED)
         else:
             roster.hurry()

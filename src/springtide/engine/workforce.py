@@ -98,7 +98,7 @@ class Workforce:
             lambda: self._context.cancelJobsWithTag(tag), config.start_s,
         )  # fmt: skip
         self.migrator = Migrator(
-            self.roster, self.stopping, self.checkpointer.copied_since, heat,
+            self.roster, self.stopping, lambda: self.checkpointer.copied_bytes, heat,
             start_s=config.start_s, ready_s=config.ready_s,
         )  # fmt: skip
         self.recovery = Recovery(self.roster, self.migrator, self._context, tag, config.start_s)
