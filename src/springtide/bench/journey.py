@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.store import open_store
@@ -152,7 +153,7 @@ def travel(voyage: Voyage) -> Journey:
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
         local=str(voyage.directory / "local"), workers=start, replicas=0,
-        durable_every=f"{DURABLE_S} seconds", trigger_s=trigger_s,
+        durable_every=f"{DURABLE_S} seconds", trigger_s=trigger_s, keep_reports=ALL_REPORTS,
     )  # fmt: skip
     try:
         passed: list[Passed] = []

@@ -13,9 +13,13 @@ from springtide.engine.session import SessionConfig
 from springtide.engine.stall import STALL_S
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
+from springtide.errors import BadValue
 from springtide.migration.errors import Refused
 from springtide.migration.phase import Commit
 from springtide.migration.strategies import STOPPING
+
+KEEP_REPORTS = 256
+"""Reports in memory: enough for every window that is looked back on. One of 15 keyed steps takes 200 kB."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,12 @@ class RunConfig:
     """How to make a Spark session if none is given."""
     most_workers: int | None = None
     """So many it may take by itself later; None if it takes no more than there is room for."""
+    keep_reports: int = KEEP_REPORTS
+    """The last so many epoch reports are kept in memory."""
+
+    def __post_init__(self) -> None:
+        if self.keep_reports < 1:
+            raise BadValue(f"keep_reports: expected at least 1, got {self.keep_reports}")
 
 
 def check_interval(config: RunConfig, spark: SparkSession) -> None:

@@ -1,15 +1,18 @@
 """The epoch reports of an app: a JSON-lines log in its checkpoint."""
 
+from springtide.blocks.rotation import rotate
 from springtide.blocks.store import Store
 from springtide.metrics.report import EpochReport
 
 DIRECTORY = "reports"
 CHUNK = 64
 """Reports in one file; the last file is rewritten with each report, as object stores can't append."""
+KEPT = 32
+"""Files that are kept: the last 2 048 reports, or fewer if the app is started often, as each start begins a file."""
 
 
 class ReportLog:
-    """Appends reports; each file is named by its first epoch."""
+    """Appends reports; each file is named by its first epoch. The oldest go when there are too many."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -19,6 +22,7 @@ class ReportLog:
     def append(self, report: EpochReport) -> None:
         if not self._lines or len(self._lines) >= CHUNK:
             self._lines, self._first = [], report.epoch
+            rotate(self.store, DIRECTORY, KEPT - 1)
         self._lines.append(report.to_json())
         data = "".join(f"{line}\n" for line in self._lines).encode()
         self.store.put(f"{DIRECTORY}/{self._first:09d}.jsonl", data)

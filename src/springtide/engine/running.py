@@ -42,6 +42,7 @@ from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import Nudges, admit, jvm_status
 from springtide.engine.sparklog import DIRECTORY as SPARK_LOG
 from springtide.engine.staff import Alone, Staff
+from springtide.engine.until import Covered
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker_check import check_elsewhere, check_here
 from springtide.engine.workforce import Workforce
@@ -86,6 +87,8 @@ class Running:
         self.config = config
         self.listeners = listeners
         self.reports: list[EpochReport] = []
+        """Of the last epochs, as many as the config says. Each epoch makes another list, so one at hand does not change."""
+        self._covered = Covered()
         self.totals = Totals()
         """What the epochs of this run come to."""
         self._done = threading.Event()
@@ -239,11 +242,11 @@ class Running:
 
     def _on_report(self, report: EpochReport) -> None:
         self._log.append(report)
-        self.reports.append(report)
-        self.totals = self.totals.after(report)
+        self.reports = [*self.reports, report][-self.config.keep_reports :]
+        self._covered, self.totals = self._covered.after(report), self.totals.after(report)
         for listener in self.listeners:
             listener(report)
-        if self.config.until.reached(self.reports):
+        if self.config.until.reached(self._covered):
             self._done.set()
 
     def finish(self) -> None:
@@ -251,7 +254,7 @@ class Running:
         self._done.set()
 
     def wait(self, timeout_s: float | None = None) -> list[EpochReport]:
-        """Wait until the app ends by itself, then clean up; raises what made it fail.
+        """Wait until the app ends by itself, then clean up; the last reports. Raises what made it fail.
 
         With a timeout, TimeoutError if it still runs then.
         """
