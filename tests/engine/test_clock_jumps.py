@@ -5,6 +5,7 @@ import time
 import pytest
 from office_kit import STEP, A, B, C, Office
 
+from springtide.engine.due import waiting
 from springtide.ids import SliceId
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
@@ -43,9 +44,9 @@ def test_a_hold_lasts_as_long_as_it_should(jump: Jump) -> None:
     jump()
     office.clock.advance(9.0)
     office.epoch()
-    assert (migration.state, office.migrator.ripe) == ("moving", False)
+    assert (migration.state, waiting(office.shared, office.migrator)) == ("moving", None)
     office.clock.advance(1.0)
-    assert office.migrator.ripe
+    assert waiting(office.shared, office.migrator) is not None
     office.epoch()
     assert migration.state == "done"
 
@@ -59,7 +60,7 @@ def test_targets_have_as_long_as_they_should(jump: Jump) -> None:
     office.epoch(checkpoint=False)
     assert migration.under_way
     office.clock.advance(2.0)
-    assert office.migrator.ripe
+    assert waiting(office.shared, office.migrator) is not None
     office.epoch(checkpoint=False)
     assert (migration.state, migration.message) == ("failed", "the targets were not ready in 60 s")
 

@@ -16,7 +16,7 @@ from springtide.testing import ManualClock
 
 
 def waiting(office: Office) -> str | None:
-    return due.waiting(office.roster, office.migrator)
+    return due.waiting(office.shared, office.migrator)
 
 
 def at_rest(there: list[Any], spare: list[Any] | None = None) -> Office:

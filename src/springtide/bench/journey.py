@@ -218,8 +218,8 @@ def _migrated(running: Running, leg: Leg, voyage: Voyage) -> tuple[Course, float
 
 def _wait_for_midst(running: Running, busy_s: float) -> None:
     """Wait until an epoch is under way, and then for a share of the time that it takes: alike for all strategies."""
-    roster, last = running.workforce.roster, running.reports[-1].epoch
-    wait_for(running, lambda: roster.begun is not None and roster.begun > last)
+    workforce, last = running.workforce, running.reports[-1].epoch
+    wait_for(running, lambda: workforce.begun is not None and workforce.begun > last)
     time.sleep(MIDST * busy_s)
 
 

@@ -191,7 +191,7 @@ def _scale(running: Running, change: Scale) -> Span:
 def _kill(running: Running, change: Kill) -> Span:
     """Ends with the first epoch that was published without the lost workers."""
     workforce = running.workforce
-    ring = [w for w in workforce.roster.ring.workers if workforce.plan.worker(w) is not None]
+    ring = [w for w in workforce.ring_order() if workforce.plan.worker(w) is not None]
     victims = ring[:: max(1, len(ring) // change.workers)][: change.workers]
     processes = worker_processes(os.getpid())
     asked = time.time()

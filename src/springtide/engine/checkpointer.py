@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from springtide.engine.copying import Copying
 from springtide.engine.pools import COPIES, use
-from springtide.engine.roster import Roster
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
 from springtide.logs import room_logger
@@ -42,7 +42,7 @@ class Checkpointer:
     """A thread that copies, at intervals, or at once when somebody waits for it."""
 
     def __init__(
-        self, copying: Copying, roster: Roster, layouts: Mapping[str, Layout], interval_s: float
+        self, copying: Copying, roster: SharedRoster, layouts: Mapping[str, Layout], interval_s: float
     ) -> None:
         self.done: deque[Checkpoint] = deque(maxlen=REMEMBERED)
         """The last ones."""
@@ -78,9 +78,8 @@ class Checkpointer:
     def once(self) -> bool:
         """Bring everybody who stands by to the last epoch; False if that failed or there was nobody."""
         began = time.monotonic()
-        roster, standbys = self._roster, self._roster.standbys
-        with roster.lock:
-            manifest, plan = roster.head, roster.plan
+        with self._roster.held() as roster:
+            manifest, plan, standbys = roster.head, roster.plan, roster.standbys
             if manifest is None or not any(o.replicas for o in plan.operators.values()):
                 return False
             copies = standbys.copies(manifest, plan)
@@ -92,13 +91,14 @@ class Checkpointer:
         except Exception as error:
             # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
             log.info("replicas of epoch %s were given up: %s", manifest.epoch, error)
-            with roster.lock:
+            with self._roster.held():
                 standbys.given_up()
             return False
         there = {(name, WorkerId(part.worker)) for name, part in written}
-        with roster.lock:
-            if {(e.run.name, e.target) for e in errands} - there:
-                standbys.given_up(part.name for _, part in written)
+        with self._roster.held() as roster:
+            # Others stand by if all workers were swapped meanwhile: they can remove what is of no use to anybody.
+            if roster.standbys is not standbys or {(e.run.name, e.target) for e in errands} - there:
+                roster.standbys.given_up(part.name for _, part in written)
                 return False
             standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)

@@ -87,7 +87,7 @@ class Running:
         self.config = config
         self.listeners = listeners
         self.reports: list[EpochReport] = []
-        """Of the last epochs, as many as the config says. Each epoch makes another list, so one at hand does not change."""
+        """Of the last epochs, as many as the config says. Each epoch makes another list: one at hand stays as it is."""
         self._covered = Covered()
         self.totals = Totals()
         """What the epochs of this run come to."""
