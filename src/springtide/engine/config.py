@@ -9,6 +9,7 @@ from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.engine.capacity import box_capacity
 from springtide.engine.interval import Interval
 from springtide.engine.machine import this_machine
+from springtide.engine.reports import KEEP_REPORTS
 from springtide.engine.session import SessionConfig
 from springtide.engine.stall import STALL_S
 from springtide.engine.until import Until
@@ -17,9 +18,6 @@ from springtide.errors import BadValue
 from springtide.migration.errors import Refused
 from springtide.migration.phase import Commit
 from springtide.migration.strategies import STOPPING
-
-KEEP_REPORTS = 256
-"""Reports in memory: enough for every window that is looked back on. One of 15 keyed steps takes 200 kB."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class RunConfig:
     until: Until = field(default_factory=Until)
     """When to stop by itself; never by default."""
     local: str | None = None
-    """The workers' directory for blocks; a temporary one by default."""
+    """Where workers keep blocks, each app in a directory of its own below it; a temporary one by default."""
     durable_every: Interval = field(default_factory=Interval)
     """From one durable checkpoint of the state to the next."""
     workforce: WorkforceConfig | None = None

@@ -33,6 +33,7 @@ from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.job_watch import JobWatch
 from springtide.engine.kafka.session import equipped
+from springtide.engine.local_directory import blocks_directory
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.pulse import Pulse
@@ -131,9 +132,10 @@ class Running:
         ManifestLog(store).check_readable()
         self._claim = claim(store)
         record.write(store)
-        self._log = ReportLog(store)
-        local = None if config.local is None else _absolute(config.local)
-        if local is None:
+        self._log = ReportLog(store, config.keep_reports)
+        if config.local is not None:
+            local = blocks_directory(_absolute(config.local), dataflow.name, store.url)
+        else:
             self._scratch = make_scratch(dataflow.name)
             local = str(self._scratch)
         self._watch = JobWatch(spark.sparkContext, config.stall_s)
