@@ -15,8 +15,9 @@ from springtide.control.server import ControlServer
 from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Tenant
 from springtide.dataflow.builder import Dataflow
-from springtide.engine.config import KEEP_REPORTS, RunConfig
+from springtide.engine.config import RunConfig
 from springtide.engine.interval import Interval
+from springtide.engine.reports import KEEP_REPORTS
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, box
 from springtide.engine.stall import STALL_S, checked_stall_s

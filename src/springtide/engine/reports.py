@@ -7,22 +7,26 @@ from springtide.metrics.report import EpochReport
 DIRECTORY = "reports"
 CHUNK = 64
 """Reports in one file; the last file is rewritten with each report, as object stores can't append."""
-KEPT = 32
-"""Files that are kept: the last 2 048 reports, or fewer if the app is started often, as each start begins a file."""
+KEEP_REPORTS = 256
+"""Reports in memory: enough for every window that is looked back on. One of 15 keyed steps takes 200 kB."""
+AS_MANY = 4
+"""Times the reports that are kept in memory: so many are kept here. Fewer, if each start of an app begins a file."""
 
 
 class ReportLog:
     """Appends reports; each file is named by its first epoch. The oldest go when there are too many."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keep: int = KEEP_REPORTS) -> None:
+        """The last `keep` reports are in memory."""
         self.store = store
+        self._files = 1 + -(-AS_MANY * keep // CHUNK)
         self._lines: list[str] = []
         self._first = 0
 
     def append(self, report: EpochReport) -> None:
         if not self._lines or len(self._lines) >= CHUNK:
             self._lines, self._first = [], report.epoch
-            rotate(self.store, DIRECTORY, KEPT - 1)
+            rotate(self.store, DIRECTORY, self._files - 1)
         self._lines.append(report.to_json())
         data = "".join(f"{line}\n" for line in self._lines).encode()
         self.store.put(f"{DIRECTORY}/{self._first:09d}.jsonl", data)

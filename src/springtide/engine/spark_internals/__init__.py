@@ -7,7 +7,9 @@ from springtide.engine.spark_internals.executors import Executor, Executors, exe
 from springtide.engine.spark_internals.jvm import (
     file_system_fault,
     hadoop_version,
+    jvm_pid,
     jvm_status,
+    live_heap_bytes,
     quiet_accumulators,
     silent_log,
 )
@@ -32,7 +34,9 @@ __all__ = [
     "executor_place",
     "file_system_fault",
     "hadoop_version",
+    "jvm_pid",
     "jvm_status",
+    "live_heap_bytes",
     "pickled_by_value",
     "quiet_accumulators",
     "repartition_checkpoint",
