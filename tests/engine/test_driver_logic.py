@@ -19,7 +19,7 @@ from springtide.engine.keyed import _advance, _moment
 from springtide.engine.progress import Progress
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.reports import CHUNK, ReportLog, last_reports
-from springtide.engine.sparklog import align, fit, fitted, offsets
+from springtide.engine.sparklog import align, entry, fit, fitted, offsets, planned_us
 from springtide.engine.until import Covered, Until
 from springtide.ids import Epoch, PlanVersion
 from springtide.metrics.report import EpochReport, Phases
@@ -140,8 +140,10 @@ def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) ->
     for epoch in range(3):
         store.put(f"spark/commits/{epoch}", b"v1")
     store.put("spark/offsets/2", b'v1\n{}\n{"row": 5}\n-')
-    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
-    assert offsets(store, Epoch(9), 2) == ()
+    assert offsets(entry(store, Epoch(2)), 2) == ('{"row": 5}', "-")
+    assert offsets(entry(store, Epoch(9)), 2) == ()
+    assert planned_us(entry(store, Epoch(2))) is None
+    assert planned_us(entry(store, Epoch(9))) is None
     align(store, Epoch(2))
     assert store.list("spark/commits") == ["0", "1", "2"]
     align(store, Epoch(1))
@@ -160,7 +162,7 @@ def test_the_log_gets_a_line_for_nudges_and_loses_it_again(tmp_path: Path) -> No
     assert store.get("spark/offsets/2") == store.get("spark/offsets/1") == before + b"\n-"
     assert store.get("spark/offsets/0") == before, "Spark does not look at it"
     assert [path.name for path in tmp_path.glob("spark/offsets/.*.crc")] == [".0.crc"]
-    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
+    assert offsets(entry(store, Epoch(2)), 2) == ('{"row": 5}', "-")
     store.put("spark/offsets/2", before + b'\n"17"')
     fit(store, 2, nudged=True)
     assert store.get("spark/offsets/2") == before + b'\n"17"'

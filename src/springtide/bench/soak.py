@@ -121,6 +121,7 @@ def soak_apps(directory: Path, seconds: float) -> Soaked:
     finally:
         for each in running:
             each.stop()
+        spark.stop()
     return Soaked(seconds, tuple(sampler.samples), tuple(epochs))
 
 
@@ -150,6 +151,7 @@ def soak_spark(directory: Path, seconds: float) -> Soaked:
     finally:
         for query in queries:
             query.stop()
+        spark.stop()
     return Soaked(seconds, tuple(sampler.samples), tuple(epochs.values()))
 
 
