@@ -1,8 +1,7 @@
 """Whether an app can run for weeks: what the driver's processes take as time goes on, and what an epoch takes."""
 
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,8 +17,6 @@ from springtide.bench.contestants import HDFS
 from springtide.bench.figures import Figure, Findings, rounded
 from springtide.bench.vitals import Sampler, Vitals, per_hour
 from springtide.dataflow import sinks, sources
-from springtide.dataflow.sources import Generator
-from springtide.engine.generator_source import generator_stream
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, make_session
 from springtide.metrics.report import EpochReport
@@ -34,6 +31,7 @@ WARM = 0.3
 SAMPLES = 60
 LEAST_S = 1.0
 """Between two samples."""
+LOOK_S = 0.2
 KEPT = 32
 """Reports, so that memory is filled with them long before it is measured."""
 ROWS_S, KEYS = 100, 64
@@ -56,6 +54,12 @@ class Soaked:
     vitals: tuple[Vitals, ...]
     epochs: tuple[tuple[float, float], ...]
     """Since the start: when an epoch of the counting ended, and how long it took."""
+
+    @classmethod
+    def of(cls, seconds: float, sampler: Sampler, epochs: Iterable[tuple[float, float]]) -> "Soaked":
+        """With epochs that ended at a time of the clock by which the sampler goes, and took so long."""
+        since = [(ended_s - sampler.began_s, took_s) for ended_s, took_s in epochs if ended_s > sampler.began_s]
+        return cls(seconds, tuple(sampler.samples), tuple(since))
 
     @property
     def warm_s(self) -> float:
@@ -102,27 +106,28 @@ def _turn(place: Arena, name: str, soak: Callable[[Path, float], Soaked], second
 def soak_apps(directory: Path, seconds: float) -> Soaked:
     """Fifteen keyed steps, and windows, on one Spark. Runs in a process of its own."""
     spark = _session(directory)
-    began_s, epochs = time.monotonic(), list[tuple[float, float]]()
+    epochs: list[tuple[float, float]] = []
 
     def ended(report: EpochReport) -> None:
-        epochs.append((time.monotonic() - began_s, report.phases.total_s))
+        epochs.append((time.monotonic(), report.phases.total_s))
 
     counting = build(GRID, sink=sinks.noop(), rate=ROWS_S, service_s=0.0, keys=KEYS)
     windows = App("windows")
-    rows = windows.source("rows", _load()).key_by("key").window("due_time", WINDOW, late=LATE)
-    rows.aggregate("counts", n=agg.count()).sink("out", sinks.noop())
+    keyed = windows.source("rows", sources.generator(ROWS_S, keys=KEYS)).key_by("key")
+    keyed.window("due_time", WINDOW, late=LATE).aggregate("counts", n=agg.count()).sink("out", sinks.noop())
     running: list[Running] = []
     try:
         for app, listener in ((counting, ended), (windows, None)):
             place = {"checkpoint": str(directory / app.name), "local": str(directory / f"{app.name}-local")}
             running.append(app.start(spark, on_epoch=listener, keep_reports=KEPT, **place))  # type: ignore[arg-type]
+        _wait(lambda: all(each.reports for each in running), lambda: all(each.active for each in running))
         with Sampler(spark, directory, _every_s(seconds), lambda: None) as sampler:
             _soak(seconds, lambda: all(each.active for each in running))
     finally:
         for each in running:
             each.stop()
         spark.stop()
-    return Soaked(seconds, tuple(sampler.samples), tuple(epochs))
+    return Soaked.of(seconds, sampler, epochs)
 
 
 def soak_spark(directory: Path, seconds: float) -> Soaked:
@@ -130,33 +135,31 @@ def soak_spark(directory: Path, seconds: float) -> Soaked:
     spark = _session(directory)
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", HDFS)
     spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
-    rows = generator_stream(spark, _load().spec)
-    began_s, epochs = time.monotonic(), dict[int, tuple[float, float]]()
+    rows = spark.readStream.format("rate").option("rowsPerSecond", ROWS_S).load()
+    rows = rows.selectExpr("timestamp", f"value % {KEYS} AS key")
     counted = rows.groupBy("key").agg(F.count("*").alias("n"))
-    windowed = rows.withWatermark("due_time", LATE).groupBy(F.window("due_time", WINDOW), "key").agg(F.count("*"))
+    windowed = rows.withWatermark("timestamp", LATE).groupBy(F.window("timestamp", WINDOW), "key").agg(F.count("*"))
     queries: list[StreamingQuery] = []
+    epochs: dict[int, tuple[float, float]] = {}
 
     def look() -> None:
         for progress in queries[0].recentProgress:
             took = progress["durationMs"].get("triggerExecution")
             if took is not None and "addBatch" in progress["durationMs"]:
-                epochs.setdefault(progress["batchId"], (time.monotonic() - began_s, took / 1e3))
+                epochs.setdefault(progress["batchId"], (time.monotonic(), took / 1e3))
 
     try:
         for name, frame in (("count", counted), ("windows", windowed)):
             writer = frame.writeStream.format("noop").outputMode("update")
             queries.append(writer.option("checkpointLocation", str(directory / name)).start())
+        _wait(lambda: all(q.lastProgress is not None for q in queries), lambda: all(q.isActive for q in queries))
         with Sampler(spark, directory, _every_s(seconds), look) as sampler:
-            _soak(seconds, lambda: all(query.isActive for query in queries))
+            _soak(seconds, lambda: all(q.isActive for q in queries))
     finally:
         for query in queries:
             query.stop()
         spark.stop()
-    return Soaked(seconds, tuple(sampler.samples), tuple(epochs.values()))
-
-
-def _load() -> Generator:
-    return sources.generator(ROWS_S, keys=KEYS)
+    return Soaked.of(seconds, sampler, epochs.values())
 
 
 def _session(directory: Path) -> SparkSession:
@@ -169,12 +172,17 @@ def _every_s(seconds: float) -> float:
 
 
 def _soak(seconds: float, alive: Callable[[], bool]) -> None:
-    """Wait; RuntimeError if something ends before that."""
+    """Let time pass."""
     until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s:
+    _wait(lambda: time.monotonic() >= until_s, alive)
+
+
+def _wait(over: Callable[[], bool], alive: Callable[[], bool]) -> None:
+    """RuntimeError if a contestant ends before that."""
+    while not over():
         if not alive():
             raise RuntimeError("a contestant ended early")
-        threading.Event().wait(0.5)
+        time.sleep(LOOK_S)
 
 
 def findings(found: dict[str, Soaked], minutes: float) -> Findings:
@@ -195,15 +203,15 @@ def findings(found: dict[str, Soaked], minutes: float) -> Findings:
 
 
 def draw(axes: Any, soaked: Soaked) -> None:
-    """Everything over what it was when the warm-up ended: a line that stays at 1 is flat."""
-    measured = [v for v in soaked.vitals if v.at_s >= soaked.warm_s] or list(soaked.vitals)
+    """Everything over its median after the warm-up: a line that stays at 1 is flat."""
+    measured = [v for v in soaked.vitals if v.at_s >= soaked.warm_s]
     times = [v.at_s / 60 for v in soaked.vitals]
     for label, of in LINES.items():
-        base = of(measured[0]) or 1
+        base = median(map(of, measured)) or 1.0
         axes.plot(times, [of(v) / base for v in soaked.vitals], label=f"{label} ({of(measured[-1]):,.0f})")
     usual_s = median(took for _, took in soaked.epochs) if soaked.epochs else 1.0
     ends, took = [at / 60 for at, _ in soaked.epochs], [took / usual_s for _, took in soaked.epochs]
     axes.plot(ends, took, ".", alpha=0.3, label=f"epoch ({usual_s:.2f} s)")
     axes.axvspan(0, soaked.warm_s / 60, alpha=0.12, color="tab:gray", label="warm-up")
-    axes.set(title="What a driver takes as time goes on", xlabel="min", ylabel="over that after warm-up", ylim=(0, 2))
+    axes.set(title="What a driver takes as time goes on", xlabel="min", ylabel="over its median", ylim=(0, 2))
     axes.legend(loc="lower right", ncols=2)

@@ -41,7 +41,7 @@ class Sampler:
         """`look` is called with every sample, for what has to be polled."""
         self.samples: list[Vitals] = []
         self._spark, self._directory, self._every_s, self._look = spark, directory, every_s, look
-        self._began_s = time.monotonic()
+        self.began_s = time.monotonic()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="springtide-vitals", daemon=True)
 
@@ -61,7 +61,7 @@ class Sampler:
             self._look()
             self.samples.append(
                 Vitals(
-                    time.monotonic() - self._began_s,
+                    time.monotonic() - self.began_s,
                     resident_bytes(pids[0]) / 1e6,
                     heap / 1e6,
                     sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
