@@ -11,6 +11,7 @@ from chaos_kit import (
     drive,
     flip_bit,
     head,
+    local_blocks,
     state_blocks,
 )
 from chaos_oracle import batch_counts, expected, published
@@ -72,7 +73,7 @@ def test_failpoints_in_turn(tmp_path: Path, lives: tuple[Life, ...]) -> None:
         assert max(visible.epochs()) <= life.committed, told
         # The state that the next driver finds in its local directory is damaged.
         for ref in state_blocks(manifest, "count"):
-            if (local := tmp_path / "local" / ref.name).exists():
+            if (local := local_blocks(tmp_path) / ref.name).exists():
                 flip_bit(local)
     ended = drive(tmp_path, "", epochs=EPOCHS)
     assert ended.code == 0, str(ended)

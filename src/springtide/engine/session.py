@@ -40,6 +40,11 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.shuffle.compress": "false",
     "spark.python.worker.reuse": "true",
+    # Spark remembers finished work for its web pages. Nobody looks at them, and some of it is large.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "20",
     DAEMON_SETTING: DAEMON,
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",

@@ -11,6 +11,7 @@ import pyarrow as pa
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.adding import Overflowed
 from springtide.state.aggregates.estimate import result_fields, results, summarise
+from springtide.state.ahead import believed, newest
 from springtide.state.errors import IntegerOverflow
 from springtide.state.group import key_text
 from springtide.state.keys import Indices
@@ -67,14 +68,15 @@ class AggregateLogic:
         return pa.schema(fields)
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
-        rows_in, late, malformed, newest = rows.num_rows, 0, 0, BEGINNING_US
+        rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
         if self.window is not None:
             times, valid = event_times(rows.column(self.window.column))
-            malformed = int((~valid).sum())
-            newest = int(times[valid].max()) if valid.any() else BEGINNING_US
+            timely = believed(times, valid, self.window.ahead_us, moment)
+            malformed, ahead = int((~valid).sum()), int((valid & ~timely).sum())
+            newest_us = newest(times, timely)
             pairs, starts = self.window.assign(times)
-            open_ = valid[pairs] & (starts + self.window.size_us > moment.watermark_us)
-            late = int(valid.sum()) - len(np.unique(pairs[open_]))
+            open_ = timely[pairs] & (starts + self.window.size_us > moment.watermark_us)
+            late = int(timely.sum()) - len(np.unique(pairs[open_]))
             pairs, starts = pairs[open_], starts[open_]
             picked = pa.array(pairs)
             positions = spread(positions[pairs], starts, self.slices)
@@ -91,7 +93,7 @@ class AggregateLogic:
             with _telling(name, aggregate, self.layout.key.names, segment.keys):
                 parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
             columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
-        return Arrival(pa.table(columns), rows_in, late, malformed, newest)
+        return Arrival(pa.table(columns), rows_in, late, malformed, newest_us, ahead)
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
         state: dict[str, pa.Array] = {}

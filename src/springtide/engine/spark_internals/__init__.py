@@ -13,7 +13,9 @@ from springtide.engine.spark_internals.executors import (
 from springtide.engine.spark_internals.jvm import (
     file_system_fault,
     hadoop_version,
+    jvm_pid,
     jvm_status,
+    live_heap_bytes,
     quiet_accumulators,
     silent_log,
 )
@@ -41,7 +43,9 @@ __all__ = [
     "file_system_fault",
     "guard_callbacks",
     "hadoop_version",
+    "jvm_pid",
     "jvm_status",
+    "live_heap_bytes",
     "make_room_for_executor_files",
     "own_name",
     "pickled_by_value",
