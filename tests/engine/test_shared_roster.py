@@ -10,7 +10,7 @@ from office_kit import STEP, A, B, C, D, Office, until
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.engine.checkpointer import Checkpointer
-from springtide.engine.copying import Copying
+from springtide.engine.copying import Copied, Copying
 from springtide.engine.shared_roster import NotHeld
 from springtide.engine.standby import Standbys
 from springtide.engine.worker.copy import Errand
@@ -115,12 +115,11 @@ class SwappedMeanwhile:
     def __init__(self, office: Office) -> None:
         self.office = office
 
-    def run(
-        self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]
-    ) -> list[tuple[str, BlockRef]]:
+    def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> Copied:
         with self.office.shared.held() as roster:
             roster.standbys = Standbys()
-        return [(e.run.name, BlockRef(f"part-{e.run.name}", STEP, Epoch(0), 1, 8, 0, worker=e.target)) for e in errands]
+        parts = [BlockRef(f"part-{e.run.name}", STEP, Epoch(0), 1, 8, 0, worker=e.target) for e in errands]
+        return Copied(tuple((e.run.name, part) for e, part in zip(errands, parts, strict=True)), ())
 
 
 def test_copies_for_workers_that_were_swapped_meanwhile_are_let_go() -> None:

@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 
 from springtide.blocks.block import epoch_of
+from springtide.private import make_private
 
 _MARK = ".before."
 
@@ -22,7 +23,7 @@ def note_earlier(directory: Path, driver: str) -> None:
     mark = directory / (_MARK + driver)
     if mark.exists():
         return
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     found = os.listdir(directory)
     temporary = directory / f".{uuid.uuid4().hex}.tmp"
     temporary.write_text("\n".join(name for name in found if epoch_of(name) is not None))
