@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -95,8 +96,11 @@ def test_half_sent_requests_hold_few_descriptors_and_keep_nobody_out(what: str, 
 
 
 def test_an_answer_that_nobody_takes_is_dropped(tmp_path: Path) -> None:
+    asked = threading.Event()
+
     class Talkative(FakeControls):
         def metrics(self) -> bytes:
+            asked.set()
             return b"x" * (64 << 20)
 
     server = ControlServer(controls := Talkative(), tmp_path, limits=ApiLimits(answer_s=0.5))
@@ -107,6 +111,7 @@ def test_an_answer_that_nobody_takes_is_dropped(tmp_path: Path) -> None:
             before = descriptors()
             lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers.items())
             connected(stack, served, f"GET /metrics HTTP/1.1\r\n{lines}\r\n".encode())
+            assert asked.wait(PATIENCE_S)
             wait_until("it is closed", lambda: descriptors() <= before + 1, PATIENCE_S)
     finally:
         server.stop()
