@@ -95,7 +95,8 @@ def test_nobody_waits_for_the_cluster_while_calling_a_growth_off() -> None:
     migration = office.migrator.scale(3, "progressive", Options())
     until(lambda: 3 in office.cluster.asked)
     assert office.migrator.cancel() is migration
-    until(lambda: 2 in office.cluster.asked)
+    until(lambda: all(thread.name != "springtide-growing" for thread in threading.enumerate()))
+    assert 2 in office.cluster.asked
     assert (migration.state, office.roster.wanted, held) == ("cancelled", 2, [])
 
 
