@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 from parquet_kit import Output, files, seen, whole, words
 
-from springtide import sinks
+from springtide import faults, sinks
 from springtide.blocks.errors import NewerFormat, StoreFailed, TakenOver
 from springtide.blocks.store import LocalStore
 from springtide.dataflow.parquet.directory import Directory, NoStage
@@ -92,15 +92,25 @@ def readers(out: Path) -> dict[str, dict[int, int]]:
     return counted | {"arrow": dict(Counter(epochs))}
 
 
-def test_no_reader_sees_what_is_staged_or_was_left_behind(out: Path, sink: Parquet) -> None:
+def test_no_reader_sees_what_is_staged_or_was_left_behind(
+    out: Path, sink: Parquet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """DuckDB's globs find hidden files, and files below hidden directories."""
     sink.publish(Output(0, ["ab", "c"]))
-    with pytest.raises(Killed):
-        sink.publish(Output(1, ["d", "e"], meanwhile=kill))
+    looks = []
+
+    def die(point: str, epoch: int) -> None:
+        looks.append(readers(out))
+        if point == "publish.staged":
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(faults, "fire", die)
+        with pytest.raises(Killed):
+            sink.publish(Output(1, ["d", "e"]))
     assert len(stages(out)) == 1
-    looks = [readers(out)]
     sink.publish(Output(1, ["d", "e"], meanwhile=lambda part: looks.append(readers(out))))
-    assert len(looks) == 3
+    assert len(looks) == 5
     assert all(counted == {0: 3} for look in looks for counted in look.values())
     assert all(counted == {0: 3, 1: 2} for counted in readers(out).values())
 

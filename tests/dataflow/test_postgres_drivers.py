@@ -79,6 +79,18 @@ def test_a_late_driver_leaves_the_successor_s_stage_alone(dsn: str) -> None:
     assert recorded(dsn) == [("app/1", "out", 0)]
 
 
+def test_a_driver_that_was_paused_before_it_tidied_leaves_newer_stages(dsn: str) -> None:
+    """It goes by the generation, whatever the epochs."""
+    ask(dsn, "CREATE TABLE log (word text, n bigint)")
+    target = Target(schema(dsn), "log")
+    old, late, new = (Stage.new(target, "app/1", "out", *at) for at in ((1, 4), (2, 5), (3, 5)))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for stage in (old, late, new):
+            stage.create(connection, ["word", "n"])
+        late.clear(connection)
+    assert tables(dsn) == {"log", new.rows, new.parts}
+
+
 def test_a_driver_that_was_paused_amid_its_transaction_is_not_waited_for_without_an_end(dsn: str) -> None:
     """The server ends its session, as it is idle; here after a tenth of a second."""
     sink = sinks.postgres(f"{dsn}%20-cidle_in_transaction_session_timeout%3D100ms", "log", create=True, epoch="epoch")
