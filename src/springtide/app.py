@@ -17,6 +17,7 @@ from springtide.control.tenant import Tenant
 from springtide.dataflow.builder import Dataflow
 from springtide.engine.config import RunConfig
 from springtide.engine.interval import Interval
+from springtide.engine.reports import KEEP_REPORTS
 from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, box
 from springtide.engine.stall import STALL_S, checked_stall_s
@@ -68,6 +69,7 @@ class App(Dataflow):
         log_level: str = "OFF",
         on_epoch: Callable[[EpochReport], None] | None = None,
         on_start: Callable[[str], None] | None = None,
+        keep_reports: int = KEEP_REPORTS,
     ) -> Running:
         """Start the app and return at once.
 
@@ -89,7 +91,8 @@ class App(Dataflow):
         `force`.
 
         `on_start` is called with each part of the start as it begins: `Spark`, `2 workers`, `first epoch`.
-        `on_epoch` is called with the report of each epoch, from another thread.
+        `on_epoch` is called with the report of each epoch, from another thread. Of all of them, the last `keep_reports`
+        are kept in memory and returned by `wait`, so that an app can run for weeks.
         """
         session = SessionConfig(settings=settings or {}, log_level=log_level, workers=workers or 0)
         if master is not None or workers is not None:
@@ -108,6 +111,7 @@ class App(Dataflow):
             checked_stall_s(stall_s),
             session,
             None if self._adapt is None or self._adapt.force else self._adapt.maximum,
+            keep_reports,
         )
         announced = Announced(self.name, control_directory(config.checkpoint, default_checkpoint(self.name)))
 
@@ -184,9 +188,7 @@ class App(Dataflow):
         """Let other processes on this machine ask for changes."""
         controls = RunningControls(self.name, running, self.graph(), running.store)
         workforce = running.workforce
-        running.listeners.append(
-            Measuring(MigrationLog(running.store), lambda: workforce.migration, lambda: running.reports)
-        )
+        running.listeners.append(Measuring(MigrationLog(running.store), lambda: workforce.migration))
         server = ControlServer(controls, control_directory(checkpoint, default_checkpoint(self.name)))
         running.at_end += [self._alone, server.stop, controls.stop]
         try:
@@ -202,7 +204,7 @@ class App(Dataflow):
         self._controls = None
 
     def run(self, spark: "SparkSession | None" = None, **options: object) -> list[EpochReport]:
-        """Start the app, wait until it ends, and return the reports of its epochs.
+        """Start the app, wait until it ends, and return the reports of its epochs, the last `keep_reports` of them.
 
         Takes the options of `start`. Ctrl-C finishes the epoch in flight and stops.
         """

@@ -32,7 +32,7 @@ POINTS = {
     "publish.before": "a sink is about to publish the epoch",
     "publish.sent": "a worker has sent a sink's rows and their marker, and has not committed them",
     "publish.part": "a sink has written some of the epoch",
-    "publish.staged": "a database has the parts of the epoch; nobody sees them yet",
+    "publish.staged": "a sink has all parts of the epoch; nobody sees them yet",
     "publish.after": "every sink has published; Spark has not logged the epoch",
     "report.after": "the epoch's report is written; Spark has not logged the epoch",
     "gc.delete": "garbage collection is about to delete blocks",

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Mapping
 
+from springtide.confidential import HideInLogs
 from springtide.errors import BadValue
 
 VARIABLE = "SPRINGTIDE_LOG"
@@ -18,7 +19,10 @@ logging.getLogger(ROOT).addHandler(logging.NullHandler())
 
 def room_logger(module: str) -> logging.Logger:
     """The logger of a module's room, by its `__name__`: `springtide.engine` for everything in `engine/`."""
-    return logging.getLogger(".".join(module.split(".")[:2]))
+    logger = logging.getLogger(".".join(module.split(".")[:2]))
+    if not any(isinstance(found, HideInLogs) for found in logger.filters):
+        logger.addFilter(HideInLogs())
+    return logger
 
 
 def configure(level: str | None = None, environment: Mapping[str, str] = os.environ) -> None:

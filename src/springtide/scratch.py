@@ -12,9 +12,9 @@ _made: set[Path] = set()
 _turn = threading.Lock()
 
 
-def make_scratch(prefix: str) -> Path:
-    """A new, empty temporary directory; `springtide-` comes before its prefix."""
-    path = Path(tempfile.mkdtemp(prefix=f"springtide-{prefix}-"))
+def make_scratch(prefix: str, within: Path | None = None) -> Path:
+    """A new, empty temporary directory for its owner alone; `springtide-` comes before its prefix."""
+    path = Path(tempfile.mkdtemp(prefix=f"springtide-{prefix}-", dir=within))
     with _turn:
         _made.add(path)
     return path
@@ -28,9 +28,9 @@ def remove_scratch(path: Path) -> None:
 
 
 @contextmanager
-def scratch(prefix: str) -> Iterator[Path]:
+def scratch(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """A temporary directory for as long as the block runs."""
-    path = make_scratch(prefix)
+    path = make_scratch(prefix, within)
     try:
         yield path
     finally:

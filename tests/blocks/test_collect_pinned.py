@@ -120,3 +120,17 @@ def test_the_sweep_for_orphans_passes_by_what_is_pinned() -> None:
     assert {name.rpartition("/")[2] for name in store.list(DIRECTORY)} == set().union(
         *(m.blocks() for m in collector._retained)
     )
+
+
+def test_the_sweep_for_orphans_waits_until_nothing_is_being_deposited() -> None:
+    """What a deposit writes has names that only its workers know before it ends."""
+    store = s3_store()
+    collector = Collector(ManifestLog(store))
+    deposited = put_block(store, a_ref(3))
+    parent = None
+    swept_at = SWEEP_EVERY + 1
+    for epoch in range(SWEEP_EVERY - 2, swept_at + 2):
+        state = OperatorState((put_block(store, a_ref(epoch)),))
+        parent = Manifest("app", Epoch(epoch), parent.id if parent else "", PlanVersion(1), 1, {"counts": state})
+        garbage = collector.committed(parent, depositing=epoch < swept_at)
+        assert (deposited.name in garbage.blocks) == (epoch == swept_at)

@@ -5,6 +5,7 @@ import pickle
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from springtide.blocks.block import (
     decode,
 )  # fmt: skip
 from springtide.blocks.collect import Collector
-from springtide.blocks.errors import BlockCorrupt, StoreFailed
+from springtide.blocks.errors import BlockCorrupt, StoreFailed, Unsound
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState
@@ -55,6 +56,17 @@ def flip(path: Path, bit: int) -> None:
     data[bit // 8] ^= 1 << bit % 8
     path.chmod(0o600)
     path.write_bytes(data)
+
+
+def rot(path: Path, bit: int = 4000) -> None:
+    """Flip a bit as a disk does: nobody wrote to the file, and its times are as they were."""
+    before = path.stat()
+    with open(path, "r+b") as file:
+        file.seek(bit // 8)
+        byte = file.read(1)[0]
+        file.seek(bit // 8)
+        file.write(bytes([byte ^ 1 << bit % 8]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def local_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
@@ -101,7 +113,7 @@ class TestWriting:
         monkeypatch.setattr(os, "replace", full)
         with pytest.raises(OSError, match="No space left"):
             write(blocks)
-        assert os.listdir(blocks.directory) == []
+        assert [name for name in os.listdir(blocks.directory) if not name.startswith(".before.")] == []
         assert blocks.durable.list("blocks") == []
 
     def test_forgetting_removes_the_local_copy_only(self, blocks: LocalBlocks) -> None:
@@ -113,13 +125,11 @@ class TestWriting:
     def test_a_deposit_makes_a_local_block_durable(self, blocks: LocalBlocks) -> None:
         ref = write(blocks, durable=False)
         assert blocks.durable.list("blocks") == []
-        assert blocks.deposit(ref)
+        blocks.deposit(ref)
         blocks.forget([ref.name])
         assert blocks.open(ref) == TABLE
-        damaged = write(blocks, durable=False)
-        local_copy(blocks, damaged).write_bytes(b"something else")
-        new_process()
-        assert not blocks.deposit(damaged)
+        with pytest.raises(Unsound, match="no local copy"):
+            blocks.deposit(replace(ref, name="never-there"))
         assert blocks.durable.list("blocks") == [ref.name]
 
     def test_tidying_leaves_what_is_needed_and_what_is_new(self, blocks: LocalBlocks) -> None:
@@ -129,9 +139,9 @@ class TestWriting:
             for kind in ("run", "backup")
         }
         (blocks.directory / "notes.txt").write_text("not ours")
-        blocks.tidy(Epoch(4), {refs[3, "run"].name})
+        LocalBlocks(blocks.directory, blocks.durable, driver="next").tidy(Epoch(4), {refs[3, "run"].name})
         left = {refs[key].name for key in [(3, "run"), (5, "run"), (5, "backup")]}
-        assert {path.name for path in blocks.directory.iterdir()} == {*left, "notes.txt"}
+        assert {path.name for path in blocks.directory.iterdir()} == {*left, "notes.txt", ".before.next"}
 
     def test_threads_of_a_task_may_write_and_forget_side_by_side(
         self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
@@ -143,7 +153,7 @@ class TestWriting:
 
         def work(number: int) -> None:
             for i in range(3000):
-                local._remember(Path(f"/worker/{number}.{i}"))
+                local._remember(Path(f"/worker/{number}.{i}"), (number, i, 0))
                 blocks.forget([f"{number}.{i}"])
 
         try:
@@ -162,6 +172,82 @@ class TestWriting:
             blocks.open(write(blocks))
         flip(local_copy(blocks, first), 4000)
         assert blocks.open(first) == TABLE
+
+
+class TestSpreading:
+    """Bytes that go elsewhere are checked anew, whatever this process has seen of them before."""
+
+    @pytest.fixture
+    def rotten(self, blocks: LocalBlocks) -> BlockRef:
+        """A block that this process wrote and mapped, with a bit that has flipped since."""
+        ref = write(blocks, durable=False)
+        assert blocks.open(ref) == TABLE
+        rot(local_copy(blocks, ref))
+        return ref
+
+    def test_a_copy_that_has_rotted_is_not_made_durable(self, blocks: LocalBlocks, rotten: BlockRef) -> None:
+        with pytest.raises(Unsound, match="local copy has the wrong checksum") as caught:
+            blocks.deposit(rotten)
+        assert blocks.durable.list("blocks") == []
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert (str(copy), vars(copy)) == (str(caught.value), vars(caught.value))
+
+    def test_nobody_goes_on_with_a_copy_that_was_found_rotten(self, blocks: LocalBlocks, rotten: BlockRef) -> None:
+        remembered = dict(local._verified)
+        with pytest.raises(Unsound):
+            blocks.deposit(rotten)
+        assert blocks.local(rotten) is None
+        local._verified.update(remembered)
+        assert blocks.local(rotten) is None, "another process that has it mapped sees that it is gone"
+
+    def test_what_is_made_durable_is_what_was_checked(
+        self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A bit that flips between the check and the write is not written."""
+        ref = write(blocks, durable=False)
+        put = blocks.durable.put
+
+        def late(name: str, data: Any) -> None:
+            rot(local_copy(blocks, ref))
+            put(name, data)
+
+        monkeypatch.setattr(blocks.durable, "put", late)
+        blocks.deposit(ref)
+        assert checksum(durable_copy(blocks, ref).read_bytes()) == ref.crc32
+
+    def test_a_checked_table_is_the_durable_one_if_the_local_copy_has_rotted(
+        self, blocks: LocalBlocks, rotten: BlockRef
+    ) -> None:
+        with pytest.raises(BlockCorrupt, match="local copy has the wrong checksum; no durable copy"):
+            blocks.open(rotten, checked=True)
+        ref = write(blocks)
+        blocks.open(ref)
+        rot(local_copy(blocks, ref))
+        assert blocks.open(ref, checked=True) == TABLE
+        assert checksum(local_copy(blocks, ref).read_bytes()) == ref.crc32, "the local copy is whole again"
+
+    def test_a_checked_table_does_not_change_with_its_file(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks, pa.table({"n": pa.array(range(1000), pa.int64())}))
+        table = blocks.open(ref, checked=True)
+        for bit in range(0, ref.size_bytes * 8, 1000):
+            rot(local_copy(blocks, ref), bit)
+        assert table.column("n").to_pylist() == list(range(1000))
+
+    def test_reading_for_an_update_does_not_check_what_was_checked(
+        self, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An epoch opens all of its state: that must not cost a look at every byte."""
+        ref = write(blocks)
+        monkeypatch.setattr(local, "checksum", lambda data: pytest.fail("checked again"))
+        assert [blocks.local(ref), blocks.open(ref)] == [TABLE, TABLE]
+
+    def test_a_file_that_was_written_to_or_replaced_is_verified_again(self, blocks: LocalBlocks) -> None:
+        ref = write(blocks)
+        blocks.open(ref)
+        flip(local_copy(blocks, ref), 4000)
+        assert blocks.open(ref) == TABLE
+        shutil.copyfile(local_copy(blocks, write(blocks, pa.table({"n": [1]}))), local_copy(blocks, ref))
+        assert blocks.open(ref) == TABLE
 
 
 class TestDamage:

@@ -21,6 +21,7 @@ from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
+from springtide.engine.local_directory import blocks_directory
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ CLUSTER_POINTS = frozenset(
     {"copy.read", "copy.written", "plan.flip", "stop.commit", "stop.swap", "stop.init", "restore.fetched"}
 )
 """Failpoints that only an app on several workers comes to."""
-DATABASE_POINTS = frozenset({"publish.staged"})
-"""Failpoints that only an app with a database as its sink comes to."""
 INTERVAL_POINTS = frozenset({"deposit.written", "replay.noted"})
 """Failpoints that only an app with an interval between durable checkpoints comes to."""
 
@@ -102,6 +101,10 @@ class Site:
     def markers(self) -> Path:
         return self.root / "markers"
 
+    def blocks(self, local: str = "local") -> Path:
+        """Where the app keeps its blocks in a workers' directory."""
+        return local_blocks(self.root, local)
+
     def run(
         self,
         epochs: int,
@@ -148,6 +151,11 @@ class Site:
     def check_counts(self, epochs: int) -> None:
         """The last counts are right, whatever epochs the rows came in."""
         assert published(self.root).last_counts() == batch_counts(epochs)
+
+
+def local_blocks(root: Path, local: str = "local") -> Path:
+    """Where the chaos app on the checkpoint of this root keeps its blocks in a workers' directory."""
+    return Path(blocks_directory(str(root / local), "chaos", str(root / "checkpoint")))
 
 
 def manifests(checkpoint: Path) -> list[Manifest]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import cluster_app
 from chaos_app import KEYS
+from chaos_kit import local_blocks
 from cluster_check import check, orphans
 from processes import Process, process
 from waiting import wait_until
@@ -50,7 +51,7 @@ class Cluster:
         settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None, epochs: int | None = None,
     ) -> None:  # fmt: skip
         self.root, self.keys, self.input_epochs = root, keys, epochs
-        self.checkpoint, self.local, self.markers = root / "checkpoint", root / "local", root / "markers"
+        self.checkpoint, self.local, self.markers = root / "checkpoint", local_blocks(root), root / "markers"
         self.log = root / "driver.log"
         self.markers.mkdir(parents=True, exist_ok=True)
         for failpoint in failpoints:

@@ -23,11 +23,11 @@ def test_damaged_blocks(site: Site) -> None:
     shutil.copytree(site.root / "local", site.root / "flipped")
     runs = state_blocks(manifest, "count") + state_blocks(manifest, "windows")
     for ref in runs:
-        flip_bit(site.root / "flipped" / ref.name)
+        flip_bit(site.blocks("flipped") / ref.name)
     site.run(3, local="flipped")
     site.check(3)
     for ref in runs:
-        assert checksum((site.root / "flipped" / ref.name).read_bytes()) == ref.crc32
+        assert checksum((site.blocks("flipped") / ref.name).read_bytes()) == ref.crc32
 
     # Fault 17: a bit flips in every copy.
     manifest = head(site.checkpoint)
@@ -35,7 +35,7 @@ def test_damaged_blocks(site: Site) -> None:
     runs = state_blocks(manifest, "count")
     shutil.copytree(site.root / "flipped", site.root / "hopeless")
     for ref in runs:
-        flip_bit(site.root / "hopeless" / ref.name)
+        flip_bit(site.blocks("hopeless") / ref.name)
         flip_bit(site.checkpoint / ref.path)
     with pytest.raises(StepFailed) as failed:
         site.run(4, local="hopeless")

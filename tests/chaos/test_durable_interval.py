@@ -59,7 +59,7 @@ def test_state_that_is_gone_while_the_app_runs(site: Site) -> None:
     assert replayed(reports) == list(range(wiped[0] + 1, 7))
     site.check(EPOCHS)
     needed = set[str]().union(*(m.blocks() for m in manifests(site.checkpoint)))
-    local = {path.name: epoch_of(path.name) for path in (site.root / "local").iterdir()}
+    local = {path.name: epoch_of(path.name) for path in site.blocks().iterdir()}
     left = {name for name, epoch in local.items() if epoch is not None and epoch < EPOCHS - EVERY}
     assert local
     assert not left - needed - pinned, "what was written before going back is cleared like everything else"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from chaos_kit import (
     CLUSTER_POINTS,
-    DATABASE_POINTS,
     INTERVAL_POINTS,
     WORKER_POINTS,
     drive,
     flip_bit,
     head,
+    local_blocks,
     state_blocks,
 )
 from chaos_oracle import batch_counts, expected, published
@@ -44,13 +44,14 @@ EVERY_POINT = (
     # Epoch 3 is published at last; fault 21: the manifest of epoch 4 lands although its write seems to fail.
     Life("manifest.put=late-oserror@4,publish.before=kill@4", "publish.before", 4),
     Life("manifest.landed=kill@5", "manifest.landed", 5),
+    Life("publish.staged=kill@5", "publish.staged", 5),
     Life("publish.after=kill@5", "publish.after", 5),
     Life("report.after=kill@6", "report.after", 6),
 )
 
 
 def test_every_failpoint_of_a_driver_is_tried() -> None:
-    elsewhere = WORKER_POINTS | CLUSTER_POINTS | INTERVAL_POINTS | DATABASE_POINTS
+    elsewhere = WORKER_POINTS | CLUSTER_POINTS | INTERVAL_POINTS
     assert {life.dies_at for life in EVERY_POINT} == set(faults.POINTS) - elsewhere
 
 
@@ -72,7 +73,7 @@ def test_failpoints_in_turn(tmp_path: Path, lives: tuple[Life, ...]) -> None:
         assert max(visible.epochs()) <= life.committed, told
         # The state that the next driver finds in its local directory is damaged.
         for ref in state_blocks(manifest, "count"):
-            if (local := tmp_path / "local" / ref.name).exists():
+            if (local := local_blocks(tmp_path) / ref.name).exists():
                 flip_bit(local)
     ended = drive(tmp_path, "", epochs=EPOCHS)
     assert ended.code == 0, str(ended)

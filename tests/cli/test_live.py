@@ -8,7 +8,7 @@ from rich.console import Console
 
 from springtide.cli.figures import middle, seconds, size
 from springtide.cli.live import SHOWN, LineView, NoView, TableView, open_view
-from springtide.cli.run import summary
+from springtide.cli.outcome import Outcome
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
 
 
@@ -95,7 +95,7 @@ def test_epochs_that_were_true_before_are_not_added_up() -> None:
     ],
 )
 def test_what_a_run_came_to(reports: list[EpochReport], told: str) -> None:
-    assert summary(reports) == told
+    assert str(Outcome.of(reports)) == told
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.071, "0.07 s"), (99.9, "99.90 s"), (1234.5, "1,234 s")])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from springtide.blocks.store import LocalStore
 from springtide.control.ledger import CHUNK, Ledger, read_ledger
+from springtide.control.lines import KEPT
 from springtide.ids import SliceId, WorkerId
 from springtide.policies.decision import Hold, Rebalance, Scale
 from springtide.policies.past import Entry, Gauge
@@ -50,6 +51,20 @@ def test_a_later_driver_goes_on_with_the_numbers(tmp_path: Path) -> None:
     assert len(second.past) == CHUNK + 2
     second.add(Entry(second.next, 99.0, Hold("calm"), Hold("calm")), {})
     assert [r.entry.number for r in read_ledger(store)] == list(range(1, CHUNK + 4))
+
+
+def test_old_entries_make_room(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    ledger = Ledger(store)
+    last = CHUNK * (KEPT + 3)
+    for number in range(1, last + 1, CHUNK):
+        ledger.add(Entry(number, float(number), Hold("calm"), Hold("calm"), ("why",)), {})
+    kept = [record.entry.number for record in read_ledger(store)]
+    assert len(store.list("ledger")) == KEPT
+    assert kept[-1] == ledger.past[-1].number
+    assert sorted(ledger._records) == kept, "in memory as in the store"
+    ledger.update(kept[-1], outcome="done")
+    assert read_ledger(store)[-1].entry.outcome == "done"
 
 
 def test_what_is_not_kept_is_still_looked_back_on(tmp_path: Path) -> None:

@@ -18,6 +18,18 @@ def test_lines_come_back_in_order_the_last_of_each_number(tmp_path: Path, chunk:
     assert list(Lines(LocalStore(tmp_path), "log", chunk).read()) == expected
 
 
+def test_the_oldest_files_go(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    lines = Lines(store, "log", chunk=2, kept=3)
+    for number in range(1, 12):
+        lines.put(number, {"n": number})
+        assert len(store.list("log")) <= 3
+    assert [fields["n"] for fields in lines.read()] == [6, 7, 8, 9, 10, 11]
+    assert lines.oldest == 6, "nor are they remembered"
+    lines.put(7, {"n": 7, "told": "twice"})
+    assert [fields["n"] for fields in lines.read()] == [6, 7, 8, 9, 10, 11]
+
+
 def test_a_later_driver_keeps_what_it_remembers(tmp_path: Path) -> None:
     Lines(LocalStore(tmp_path), "log", 10).put(1, {"n": 1})
     later = Lines(LocalStore(tmp_path), "log", 10)

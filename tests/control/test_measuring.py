@@ -32,7 +32,7 @@ class Life:
     def __init__(self, store: Store) -> None:
         self.reports: list[EpochReport] = []
         self.migration: Migration | None = None
-        self.measuring = Measuring(MigrationLog(store), lambda: self.migration, lambda: self.reports, STEADY)
+        self.measuring = Measuring(MigrationLog(store), lambda: self.migration, STEADY)
 
     def epochs(self, count: int) -> None:
         for _ in range(count):
@@ -102,6 +102,18 @@ def test_epochs_are_looked_at_a_few_times_and_not_each_time(store: Store, monkey
     life.epochs(200)
     assert looks[0] == 113.0, "at once when it has ended"
     assert len(looks) <= measuring.PATIENCE * measuring.LOOKS + 2
+
+
+def test_only_so_many_epochs_are_remembered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what they tell of steps, whatever that is."""
+    monkeypatch.setattr(measuring, "REMEMBERED", 15)
+    life = Life(store)
+    life.epochs(100)
+    assert [(r.epoch, r.operators) for r in life.measuring._reports] == [(n, ()) for n in range(85, 100)]
+    life.migrate("handover", 199.5, 2.0)
+    life.epochs(14)
+    (account,) = read_migrations(store)
+    assert account.measures.restore_s == pytest.approx(1.0), "those just before it are there"
 
 
 def test_output_that_never_becomes_steady_is_given_up(store: Store) -> None:

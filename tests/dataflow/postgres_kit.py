@@ -21,6 +21,7 @@ class Output:
     sink: str = "out"
     lineage: str = "app/1"
     key: tuple[str, ...] = ("word",)
+    generation: int = 1
     meanwhile: Callable[[], None] = field(default=lambda: None)
     """Called when the first part is written, and the second is not."""
     write: Any = None
@@ -29,15 +30,15 @@ class Output:
         names = self.schema.names
         return pa.Table.from_pylist([dict(zip(names, r, strict=True)) for r in rows or self.rows], schema=self.schema)
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
+    def each_part(self, function: Callable[[int, pa.Table], None], parts: int | None = None) -> list[int]:
         self.write = function
         half = (len(self.rows) + 1) // 2
-        parts = {n: rows for n, rows in enumerate((self.rows[:half], self.rows[half:])) if rows}
-        for number, rows in parts.items():
+        filled = {n: rows for n, rows in enumerate((self.rows[:half], self.rows[half:])) if rows}
+        for number, rows in filled.items():
             function(number, self.table(rows))
             if number == 0:
                 self.meanwhile()
-        return list(parts)
+        return list(filled)
 
     def dataframe(self) -> Any:
         raise NotImplementedError

@@ -1,25 +1,26 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 from rich.console import Console as Terminal
 
 from springtide import sinks
+from springtide.dataflow.foreach import NoSinkFunction
 from springtide.dataflow.sinks import Console
 
 
 @dataclass
 class FakeOutput:
-    """An epoch's rows in two parts, without Spark."""
+    """An epoch's rows, without Spark."""
 
     epoch: int
     rows: pa.Table
     sink: str = "out"
     key: tuple[str, ...] = ("word",)
+    generation: int = 1
 
     def table(self) -> pa.Table:
         return self.rows
@@ -30,42 +31,10 @@ class FakeOutput:
     def top(self, column: str, n: int) -> pa.Table:
         return self.rows.sort_by([(column, "descending")]).slice(0, n)
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
-        half = self.rows.num_rows // 2
-        function(0, self.rows.slice(0, half))
-        function(1, self.rows.slice(half))
-        return [0, 1]
-
 
 def counts(**n: int) -> pa.Table:
     schema = pa.schema([("word", pa.string()), ("n", pa.int64())])
     return pa.table({"word": list(n), "n": list(n.values())}, schema=schema)
-
-
-def test_parquet_is_a_plain_dataset_and_a_repeated_epoch_changes_nothing(tmp_path: Path) -> None:
-    sink = sinks.parquet(str(tmp_path / "out"))
-    for epoch, rows in [(0, counts(a=1, b=2)), (1, counts(a=3)), (1, counts(a=3)), (2, counts())]:
-        sink.publish(FakeOutput(epoch, rows))
-    read = ds.dataset(tmp_path / "out", partitioning="hive").to_table().to_pylist()
-    assert sorted((r["epoch"], r["word"], r["n"]) for r in read) == [(0, "a", 1), (0, "b", 2), (1, "a", 3)]
-
-
-def test_parquet_parts_are_written_where_the_driver_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers stand elsewhere: a relative path is the driver's."""
-
-    class Elsewhere(FakeOutput):
-        def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
-            monkeypatch.chdir(tmp_path / "worker")
-            try:
-                return super().each_part(function)
-            finally:
-                monkeypatch.chdir(tmp_path)
-
-    (tmp_path / "worker").mkdir()
-    monkeypatch.chdir(tmp_path)
-    sinks.parquet("out").publish(Elsewhere(0, counts(a=1, b=2)))
-    assert ds.dataset(tmp_path / "out").count_rows() == 2
-    assert not list((tmp_path / "worker").iterdir())
 
 
 def test_memory_keeps_epochs_apart() -> None:
@@ -90,3 +59,38 @@ def test_foreach_gets_rows_and_epoch() -> None:
     sink = sinks.foreach_epoch(lambda rows, epoch: seen.append((epoch, rows.num_rows)))
     sink.publish(FakeOutput(4, counts(a=1)))
     assert seen == [(4, 1)]
+
+
+def test_foreach_gets_the_generation_if_it_asks_for_it() -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    class Callee:
+        def __call__(self, rows: Any, epoch: int, generation: int) -> None:
+            seen.append((epoch, generation))
+
+    def bound(rows: Any, epoch: int, to: str = "there") -> None:
+        seen.append((epoch, to))
+
+    def by_name(rows: Any, epoch: int, generation: int | None = None) -> None:
+        seen.append((epoch, generation))
+
+    for function in (Callee(), Callee().__call__, bound, by_name, lambda *given: seen.append(given[1:])):
+        sinks.foreach_epoch(function).publish(FakeOutput(4, counts(a=1), generation=7))
+    assert seen == [(4, 7), (4, 7), (4, "there"), (4, 7), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("function", "got"),
+    [
+        (lambda: None, r"<lambda>\(\): too many"),
+        (lambda rows: None, r"<lambda>\(rows\): too many"),
+        (lambda rows, epoch, generation, more: None, r"\(rows, epoch, generation, more\): missing .*'more'"),
+        (lambda rows, epoch, *, generation: None, "missing .*'generation'"),
+        ("append", "'append'"),
+    ],
+)
+def test_foreach_refuses_functions_of_another_shape(function: Callable[..., None], got: str) -> None:
+    expected = rf"expected a function of \(df, epoch\) or \(df, epoch, generation\), got {got}|{got}"
+    with pytest.raises(NoSinkFunction, match=expected) as refused:
+        sinks.foreach_epoch(function)
+    assert "foreach_epoch" in str(refused.value)

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from springtide.blocks.block import OUTPUT, RUN, BlockRef, block_name, format_slices
+from springtide.blocks.claim import DIRECTORY as DRIVERS
 from springtide.blocks.claim import LEASE_S, Claim, claim
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import CheckpointInUse, TakenOver
@@ -137,6 +138,10 @@ class Driver:
             self._live()
         except (TakenOver, CheckpointInUse) as error:
             self.failure = error
+        except Exception:
+            # Its successor removes what it has: whatever goes wrong then is no matter, as long as it ends.
+            if self.held is None or max(map(_generation, self.world.store.list(DRIVERS))) <= self.held.generation:
+                raise
         finally:
             if self.held is not None:
                 self.held._done.set()
@@ -180,7 +185,9 @@ class Driver:
             own.put(f"{SPARK}/offsets/{epoch}", f"v1\n{{}}\n{next(_TOKENS)}".encode())
         token = own.get(f"{SPARK}/offsets/{epoch}").decode().splitlines()[2]
         head = history.head
-        if head is None or head.epoch != epoch:
+        if head is not None and head.epoch == epoch:
+            history.log.fence.check()
+        else:
             head = self._compute(history, head, epoch, token)
         if not history.published(epoch):
             self.world.published.append((epoch, token))
@@ -227,6 +234,10 @@ class Driver:
                     assert run.name in self._here, "what is not durable is on the workers of whoever wrote it"
                     self.store.put(f"blocks/{run.name}", b"durable")
         return [{step: replace(operator) for step, operator in state.items()} for state in states]
+
+
+def _generation(name: str) -> int:
+    return int(name.partition(".")[0])
 
 
 def tokens_of(world: World, head: Manifest) -> list[str]:

@@ -5,12 +5,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
+from pyspark import SparkContext
+
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.capacity import Capacity
 from springtide.engine.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.migrator import Migrator
 from springtide.engine.recovery import Recovery
 from springtide.engine.roster import Roster, ring_replicas
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.standby import Backup, Kept, Standbys
 from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, PlanVersion, WorkerId
@@ -19,6 +22,7 @@ from springtide.plan.plan import Plan, assign
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
 from springtide.state.logic import Moment
+from springtide.testing import ManualClock
 
 STEP, SLICES = "counts", 16
 A, B, C, D = map(WorkerId, "abcd")
@@ -101,6 +105,10 @@ class Office:
     """A roster with all that changes it, and epochs that are nothing but commits."""
 
     def __init__(self, there: Sequence[WorkerId], spare: Sequence[WorkerId] = (), *, ready_s: float = 60.0) -> None:
+        self.clock = ManualClock()
+        """Of the migrator."""
+        self.copied_bytes = 0
+        """By peer checkpoints, as the migrator is told."""
         self.cluster = FakeCluster(there, spare)
         workers = self.cluster.workers()
         ring = Ring.even(SLICES, workers)
@@ -110,9 +118,14 @@ class Office:
         self.restored: list[tuple[Init, States, tuple[WorkerId, ...]]] = []
         self.cancelled = threading.Event()
         """Jobs were."""
-        self.stopping = Stopping(self.roster, self.restore, self.cancelled.set, 0.0)
-        self.migrator = Migrator(self.roster, self.stopping, lambda when: 0, start_s=1.0, ready_s=ready_s)
-        self.recovery = Recovery(self.roster, self.migrator, cast("object", None), "tag", 1.0)  # type: ignore[arg-type]
+        self.shared, cluster = SharedRoster(self.roster), cast(Cluster, self.cluster)
+        self.stopping = Stopping(self.shared, cluster, self.restore, self.cancelled.set, 0.0)
+        self.migrator = Migrator(
+            self.shared, cluster, self.stopping, lambda: self.copied_bytes,
+            start_s=1.0, ready_s=ready_s, clock=self.clock,
+        )  # fmt: skip
+        spark = cast(SparkContext, None)
+        self.recovery = Recovery(self.shared, cluster, self.migrator, spark, "tag", 1.0)
 
     def restore(self, init: Init, states: States, plan: Plan, timeout_s: float) -> bool:
         self.restored.append((init, states, tuple(worker.id for worker in plan.workers)))
@@ -121,10 +134,13 @@ class Office:
     def epoch(self, *, checkpoint: bool = True) -> None:
         """A boundary, an epoch, and a peer checkpoint of it."""
         roster, parent = self.roster, self.roster.head
-        if not self.recovery.recover() and parent is not None:
-            self.migrator.advance()
-        if not self.migrator.busy:
-            roster.settle()
+        recovered = self.recovery.recover()
+        with self.shared.held():
+            if not recovered and parent is not None:
+                self.migrator.advance()
+            idle = set() if self.migrator.busy else roster.settle()
+        if idle:
+            self.cluster.dismiss(idle, roster.wanted)
         share = roster.plan.operators[STEP]
         kept = {w.id: Backup(share.standby(w.id), None) for w in roster.plan.workers}
         number = Epoch(0 if parent is None else parent.epoch + 1)

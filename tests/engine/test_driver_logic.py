@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.store import LocalStore
+from springtide.engine import reports
 from springtide.engine.failure import explain
 from springtide.engine.keyed import _advance, _moment
 from springtide.engine.progress import Progress
 from springtide.engine.record import CommitRecord, MapStats
 from springtide.engine.reports import CHUNK, ReportLog, last_reports
-from springtide.engine.sparklog import align, fit, fitted, offsets
-from springtide.engine.until import Until
+from springtide.engine.sparklog import align, entry, fit, fitted, offsets, planned_us
+from springtide.engine.until import Covered, Until
 from springtide.ids import Epoch, PlanVersion
 from springtide.metrics.report import EpochReport, Phases
 from springtide.state.logic import BEGINNING_US, Moment
@@ -105,14 +107,28 @@ def test_reports_are_kept_in_order_and_in_chunks(tmp_path: Path) -> None:
     assert len(store.list("reports")) == 2
 
 
+def test_old_reports_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "CHUNK", 4)
+    store = LocalStore(tmp_path)
+    log = ReportLog(store, keep=2)
+    for epoch in range(21):
+        log.append(report(epoch))
+    assert len(store.list("reports")) == 3
+    assert [r.epoch for r in last_reports(store, 10**6)] == list(range(12, 21)), "four times as many, or a few more"
+
+
+def covered(*reports: EpochReport) -> Covered:
+    return reduce(Covered.after, reports, Covered())
+
+
 def test_endings() -> None:
     assert Until.parse("available") == Until(available=True)
-    assert Until.parse("epochs=2").reached([report(0), report(1)])
-    assert not Until.parse("rows=10").reached([report(0, 9)])
-    assert Until.parse("rows=10").reached([report(0, 9), report(1, 1)])
+    assert Until.parse("epochs=2").reached(covered(report(0), report(1)))
+    assert not Until.parse("rows=10").reached(covered(report(0, 9)))
+    assert Until.parse("rows=10").reached(covered(report(0, 9), report(1, 1)))
     again = replace(report(0, 9), replayed=True)
-    assert not Until.parse("epochs=1").reached([again])
-    assert not Until.parse("rows=9").reached([again])
+    assert not Until.parse("epochs=1").reached(covered(again))
+    assert not Until.parse("rows=9").reached(covered(again))
     assert Until.parse("seconds=1.5").seconds == 1.5
     for text in ("", "rows", "rows=x", "available=1", "days=1"):
         with pytest.raises(ValueError, match="expected available, epochs=N"):
@@ -124,8 +140,10 @@ def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) ->
     for epoch in range(3):
         store.put(f"spark/commits/{epoch}", b"v1")
     store.put("spark/offsets/2", b'v1\n{}\n{"row": 5}\n-')
-    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
-    assert offsets(store, Epoch(9), 2) == ()
+    assert offsets(entry(store, Epoch(2)), 2) == ('{"row": 5}', "-")
+    assert offsets(entry(store, Epoch(9)), 2) == ()
+    assert planned_us(entry(store, Epoch(2))) is None
+    assert planned_us(entry(store, Epoch(9))) is None
     align(store, Epoch(2))
     assert store.list("spark/commits") == ["0", "1", "2"]
     align(store, Epoch(1))
@@ -144,7 +162,7 @@ def test_the_log_gets_a_line_for_nudges_and_loses_it_again(tmp_path: Path) -> No
     assert store.get("spark/offsets/2") == store.get("spark/offsets/1") == before + b"\n-"
     assert store.get("spark/offsets/0") == before, "Spark does not look at it"
     assert [path.name for path in tmp_path.glob("spark/offsets/.*.crc")] == [".0.crc"]
-    assert offsets(store, Epoch(2), 2) == ('{"row": 5}', "-")
+    assert offsets(entry(store, Epoch(2)), 2) == ('{"row": 5}', "-")
     store.put("spark/offsets/2", before + b'\n"17"')
     fit(store, 2, nudged=True)
     assert store.get("spark/offsets/2") == before + b'\n"17"'
@@ -163,8 +181,8 @@ def test_the_log_of_another_number_of_sources_is_left_for_spark_to_refuse(source
 def test_an_epoch_without_input_does_not_count_for_the_end() -> None:
     some = EpochReport("app", 0, 0.0, 1, False, 5, 5, None, None, 0, Phases())
     none = replace(some, epoch=1, rows_in=0, without_input=True)
-    assert not Until(epochs=2).reached([some, none])
-    assert Until(epochs=2).reached([some, none, replace(some, epoch=2)])
+    assert not Until(epochs=2).reached(covered(some, none))
+    assert Until(epochs=2).reached(covered(some, none, replace(some, epoch=2)))
     assert EpochReport.from_json(none.to_json()) == none
 
 

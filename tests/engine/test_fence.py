@@ -43,12 +43,12 @@ class Drivers(RuleBasedStateMachine):
         self.every, self.merge = every, merge
         self.world = World(ObjectStore(Memory(), "/checkpoint", "memory://checkpoint"))
         self.drivers: list[Stepped] = []
-        self.come()
+        self.come(0)
 
     @precondition(lambda self: len(self.living) < 3)
-    @rule()
-    def come(self) -> None:
-        """A new driver, which takes the others for dead."""
+    @rule(calls=st.integers(0, 150))
+    def come(self, calls: int) -> None:
+        """A new driver, which takes the others for dead, and is quick at first."""
         turn = Turn()
         driver = Driver(self.world, self.every, self.merge, TurnStore(self.world.store, turn))
 
@@ -65,6 +65,7 @@ class Drivers(RuleBasedStateMachine):
         self.drivers.append(Stepped(driver, turn, thread))
         thread.start()
         turn.await_it()
+        self.go_on(len(self.living) - 1, calls)
 
     broken: BaseException | None = None
 

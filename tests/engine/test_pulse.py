@@ -16,7 +16,7 @@ from springtide.testing import ManualClock
 
 
 def waiting(office: Office) -> str | None:
-    return due.waiting(office.roster, office.migrator)
+    return due.waiting(office.shared, office.migrator)
 
 
 def at_rest(there: list[Any], spare: list[Any] | None = None) -> Office:
@@ -66,7 +66,7 @@ def test_a_hold_asks_for_an_epoch_when_it_is_over() -> None:
     migration = office.migrator.move(STEP, frozenset({SliceId(0)}), B, "lazy", Options(hold_s=3600.0))
     idle_until_nothing_waits(office)
     assert migration.state == "moving"
-    migration.phases["moving"] -= 3600.0
+    office.clock.advance(3600.0)
     assert waiting(office)
 
 

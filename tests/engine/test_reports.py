@@ -40,6 +40,16 @@ def test_drivers_that_went_back_do_not_hide_what_was_told_before(store: LocalSto
 
 def test_a_line_that_was_cut_short_does_not_hold_up_an_app(store: LocalStore) -> None:
     tell(store, 0, 1, 2)
-    path = f"{DIRECTORY}/{0:09d}.jsonl"
+    path = f"{DIRECTORY}/{store.list(DIRECTORY)[0]}"
     store.put(path, store.get(path)[:-20])
     assert last_told(store) == 1
+
+
+def test_a_driver_that_was_taken_over_does_not_touch_what_its_successor_tells(store: LocalStore) -> None:
+    first, second = ReportLog(store, generation=1), ReportLog(store, generation=2)
+    first.append(replace(REPORT, epoch=3))
+    second.append(replace(REPORT, epoch=3))
+    second.append(replace(REPORT, epoch=4))
+    first.append(replace(REPORT, epoch=4))
+    assert [r.epoch for r in last_reports(store, 3)] == [4, 3, 4]
+    assert len(store.list(DIRECTORY)) == 2

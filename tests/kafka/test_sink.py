@@ -6,16 +6,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kafka_app
 import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka_oracle import check
 from waiting import wait_until
 
 from springtide import App, faults, sinks, sources
+from springtide.blocks.errors import TakenOver
+from springtide.dataflow import delivery
 from springtide.dataflow.delivery import Address, NotDelivered, deliver
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.kafka_sink import PARTS
@@ -50,35 +54,102 @@ def values(broker: Broker, topic: str) -> list[bytes | None]:
 
 def test_an_epoch_is_delivered_once_and_the_next_one_too(broker: Broker, topic: str) -> None:
     here = Address(broker.servers, topic, f"lineage.{topic}", {})
-    deliver(here, 0, 0, rows(1, 2))
-    deliver(here, 0, 0, rows(1, 2))
-    deliver(here, 1, 0, rows(3))
-    deliver(here, 0, 0, rows(1, 2))
+    deliver(here, 0, 1, 0, rows(1, 2))
+    deliver(here, 0, 1, 0, rows(1, 2))
+    deliver(here, 1, 1, 0, rows(3))
+    deliver(here, 0, 2, 0, rows(1, 2))
     assert values(broker, topic) == [b"1", b"2", b"3"]
-    deliver(Address(broker.servers, topic, f"another.{topic}", {}), 0, 0, rows(4))
+    deliver(Address(broker.servers, topic, f"another.{topic}", {}), 0, 1, 0, rows(4))
     assert values(broker, topic) == [b"1", b"2", b"3", b"4"], "the first epoch of another checkpoint"
 
 
-def test_an_attempt_that_comes_late_is_refused(broker: Broker, topic: str, tmp_path: Path) -> None:
-    """A zombie: it has sent its rows and hangs before its commit while another attempt delivers the part."""
+@contextmanager
+def hanging(broker: Broker, topic: str, generation: int, markers: Path) -> Iterator[Callable[[], tuple[int, str]]]:
+    """A process that delivers epoch 0 and hangs before its commit; called, it goes on, and tells how it ended."""
     script = (
         "from test_sink import *\n"
-        f"deliver(Address({broker.servers!r}, {topic!r}, 'lineage.{topic}', {{}}), 0, 0, rows(1, 2))\n"
+        f"deliver(Address({broker.servers!r}, {topic!r}, 'lineage.{topic}', {{}}), 0, {generation}, 0, rows(1, 2))\n"
     )
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path), faults.ENVIRONMENT: "publish.sent=hang", faults.MARKERS: str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path), faults.ENVIRONMENT: "publish.sent=hang", faults.MARKERS: str(markers),
     }  # fmt: skip
-    with subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.PIPE) as zombie:
+    with subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.PIPE) as process:
+
+        def go_on() -> tuple[int, str]:
+            (markers / "publish.sent.go").touch()
+            _, said = process.communicate(timeout=60)
+            return process.returncode, said.decode()
+
         try:
-            wait_until("the zombie to hang", (tmp_path / "publish.sent").exists, 30.0)
-            deliver(Address(broker.servers, topic, f"lineage.{topic}", {}), 0, 0, rows(1, 2))
-            (tmp_path / "publish.sent.go").touch()
-            _, said = zombie.communicate(timeout=60)
+            wait_until("the process to hang", (markers / "publish.sent").exists, 30.0)
+            yield go_on
         finally:
-            zombie.kill()
-    assert zombie.returncode != 0
-    assert NotDelivered.__name__ in said.decode()
+            process.kill()
+
+
+def test_an_attempt_that_comes_late_finds_the_rows_there(broker: Broker, topic: str, tmp_path: Path) -> None:
+    """A zombie of the same driver: its commit is refused by the broker, and then there is nothing left to do."""
+    with hanging(broker, topic, 1, tmp_path) as go_on:
+        deliver(Address(broker.servers, topic, f"lineage.{topic}", {}), 0, 1, 0, rows(1, 2))
+        code, said = go_on()
+        assert code == 0, said
     assert values(broker, topic) == [b"1", b"2"]
+
+
+def test_a_late_attempt_of_a_driver_that_was_taken_over_stops(broker: Broker, topic: str, tmp_path: Path) -> None:
+    """Its worker has outlived it, has sent its rows, and commits after the successor has begun."""
+    here = Address(broker.servers, topic, f"lineage.{topic}", {})
+    with hanging(broker, topic, 1, tmp_path) as go_on:
+        deliver(here, 0, 2, 0, rows(1, 2))
+        code, said = go_on()
+    assert code != 0
+    assert "TakenOver: this driver (generation 1) was taken over by the driver of generation 2" in said
+    deliver(here, 1, 2, 0, rows(3))
+    assert values(broker, topic) == [b"1", b"2", b"3"]
+
+
+def test_a_driver_that_a_late_one_interrupts_tries_again(broker: Broker, topic: str, tmp_path: Path) -> None:
+    """The late one takes the transactional id away amid a delivery, sees the generation, and stops."""
+    here = Address(broker.servers, topic, f"lineage.{topic}", {})
+    with hanging(broker, topic, 2, tmp_path) as go_on:
+        with pytest.raises(TakenOver, match=r"generation 1\) was taken over by the driver of generation 2"):
+            deliver(here, 0, 1, 0, rows(1, 2))
+        assert values(broker, topic) == []
+        code, said = go_on()
+        assert code == 0, said
+    assert values(broker, topic) == [b"1", b"2"]
+
+
+def test_a_marker_of_an_earlier_release_counts(broker: Broker, topic: str) -> None:
+    """It told no generation; the epoch that it tells is there."""
+    here = Address(broker.servers, topic, f"lineage.{topic}", {})
+    group = Consumer({"bootstrap.servers": broker.servers, "group.id": f"lineage.{topic}.0"})
+    group.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
+    group.close()
+    deliver(here, 3, 1, 0, rows(1))
+    assert values(broker, topic) == []
+    deliver(here, 4, 1, 0, rows(2))
+    with pytest.raises(TakenOver):
+        deliver(here, 5, 0, 0, rows(3))
+    assert values(broker, topic) == [b"2"]
+
+
+def test_attempts_that_shut_one_another_out_give_up_in_the_end(
+    broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Address(broker.servers, topic, f"lineage.{topic}", {})
+    tries = []
+
+    def another(producer: object, *_: object) -> None:
+        tries.append(1)
+        other = Producer({"bootstrap.servers": broker.servers, "transactional.id": f"lineage.{topic}.0"})
+        other.init_transactions(30)
+
+    monkeypatch.setattr(delivery, "_send", another)
+    monkeypatch.setattr(delivery, "PAUSE_S", 0.001)
+    with pytest.raises(NotDelivered, match=r"part 0 of epoch 0 was not delivered .*[Ff]enced|newer"):
+        deliver(here, 0, 1, 0, rows(1))
+    assert len(tries) == delivery.INTERRUPTIONS + 1
 
 
 @pytest.mark.spark
@@ -117,8 +188,8 @@ def test_a_part_is_the_same_however_the_epoch_was_computed(
     class Output:
         epoch, sink, key, lineage = 3, "out", ("user", "n"), f"lineage-{topic}"
 
-        def __init__(self, partitions: int) -> None:
-            self.partitions = partitions
+        def __init__(self, partitions: int, generation: int = 1) -> None:
+            self.partitions, self.generation = partitions, generation
 
         def dataframe(self) -> Any:
             found = [(f"u{n % 7}", n) for n in range(500)]
@@ -132,7 +203,9 @@ def test_a_part_is_the_same_however_the_epoch_was_computed(
             sink.publish(Output(1))
     some = consume(broker.servers, topic)
     assert 0 < len(some) <= 500
-    sink.publish(Output(5))
+    sink.publish(Output(5, generation=2))
+    with pytest.raises(TakenOver, match=r"by the driver of generation 2"):
+        sink.publish(Output(3))
     found = [json.loads(record.value or b"") for record in consume(broker.servers, topic)]
     assert sorted((row["n"], row["user"]) for row in found) == [(n, f"u{n % 7}") for n in range(500)]
     assert PARTS > 1

@@ -9,16 +9,44 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from operators_kit import DDL, NOON, SCHEMA, RunApp, made, rows_of
+from pyspark.sql import functions as F
 from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
 
-from springtide import App, agg, sinks
+from springtide import App, agg, sinks, sources
+from springtide.blocks.store import LocalStore
+from springtide.engine.sparklog import entry, planned_us
+from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
+from springtide.metrics.totals import Totals
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 SIZE, LATE = timedelta(seconds=10), timedelta(seconds=5)
+
+
+def test_rows_that_run_ahead_of_the_clock_are_counted_and_kept_out(run_app: RunApp, tmp_path: Path) -> None:
+    """By the clock that Spark logged with the epoch: repeated, the epoch decides the same."""
+    app, out, clocks = App("ahead"), sinks.memory(), []
+    spec = sources.generator(1000, keys=2, limit=30, start_s=0.0, max_rows_per_epoch=10)
+
+    def poisoned(rows: "DataFrame") -> "DataFrame":
+        far = F.expr("CASE WHEN id = 3 THEN TIMESTAMP'9999-01-01' ELSE due_time END")
+        return rows.select("id", "key", far.alias("at"))
+
+    rows = app.source("rows", spec).transform("poisoned", poisoned).key_by("key")
+    rows.window("at", "1 minute").aggregate("counts", n=agg.count()).sink("out", out)
+    reports = run_app(app, checkpoint=str(tmp_path / "checkpoint"))
+    store = LocalStore(tmp_path / "checkpoint")
+    for report in reports:
+        clocks.append(planned_us(entry(store, Epoch(report.epoch))))
+        assert clocks[-1] is not None, "Spark logs when it has planned an epoch"
+        assert abs(clocks[-1] / 1e6 - report.ended_at) < 3600
+    assert [report.operators[0].ahead_rows for report in reports] == [1, 0, 0]
+    assert sum(report.operators[0].late_rows for report in reports) == 0, "though one row was of the year 9999"
+    totals = Totals.of(reports)
+    assert totals.count("ahead_rows_total") == 1
 
 
 def _watermarks(epochs: list[list[Row]], late: timedelta) -> list[datetime]:

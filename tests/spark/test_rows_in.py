@@ -14,8 +14,9 @@ from spark_kit import in_order, parquet_epochs
 from springtide import App, agg, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
-from springtide.cli.run import summary
+from springtide.cli.outcome import Outcome
 from springtide.dataflow.sources import Files
+from springtide.errors import BadValue
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
@@ -118,8 +119,22 @@ def test_an_epoch_that_is_only_published_again(run_app: RunApp, tmp_path: Path) 
         Path(current(LocalStore(checkpoint)).url, "spark", "commits", name).unlink(missing_ok=True)
     (again,) = run_app(app, checkpoint=str(checkpoint))
     assert (again.epoch, again.replayed, again.published_again, again.rows_in) == (1, True, True, 100)
-    assert summary(first) == " after 2 epochs and 200 rows"
-    assert summary([again]) == ": 1 epoch was published again, and there was nothing new"
+    assert str(Outcome.of(first)) == " after 2 epochs and 200 rows"
+    assert str(Outcome.of([again])) == ": 1 epoch was published again, and there was nothing new"
+
+
+def test_an_app_keeps_its_last_reports_and_counts_them_all(run_app: RunApp) -> None:
+    app = App("weeks")
+    spec = sources.generator(1000, keys=5, limit=60, start_s=0.0, max_rows_per_epoch=10)
+    app.source("rows", spec).key_by("key").aggregate("count", c=agg.count()).sink("out", sinks.noop())
+    told: list[int] = []
+    found = run_app(app, keep_reports=2, until="epochs=5", on_epoch=lambda report: told.append(report.epoch))
+    assert told == [0, 1, 2, 3, 4], "the end is counted, though reports are not kept"
+    assert [report.epoch for report in found] == [3, 4]
+    assert app._running is not None
+    assert app._running.totals.count("rows_total") == 50
+    with pytest.raises(BadValue, match="keep_reports: expected at least 1, got 0"):
+        run_app(app, keep_reports=0)
 
 
 def test_a_streaming_dataframe_of_the_users_own(run_app: RunApp) -> None:

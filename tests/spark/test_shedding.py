@@ -1,5 +1,7 @@
 """Shedding through Spark: who gets which rows, and that every row is accounted for."""
 
+import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -7,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from spark_kit import Row, bag, parquet_epochs
 
-from springtide import App, agg, sinks
+from springtide import App, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.sinks import Memory
 from springtide.metrics.report import EpochReport, QueryReport
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string())])
 EPOCHS, EPOCH_ROWS = 4, 500
+SPLIT = "spark.sql.files.maxPartitionBytes"
 
 
 def rows(first: int, same: bool = False) -> list[list[Row]]:
@@ -106,6 +110,36 @@ def test_equal_rows_do_not_share_one_fate(spark: "SparkSession", tmp_path: Path)
         kept = Counter(row["k"] for row in bench.raw.epochs[report.epoch].to_pylist())
         assert len(kept) == 8
         assert account(report, "raw").accuracy == pytest.approx(0.5, abs=0.07)
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_the_same_rows_are_shed_however_files_are_split(spark: "SparkSession", tmp_path: Path, kind: str) -> None:
+    """A repeated epoch may be read by other tasks, on another number of cores."""
+    given, place, made = pa.Table.from_pylist(rows(0)[0], SCHEMA), tmp_path / "rows", tmp_path / f"0.{kind}"
+    if kind == "json":
+        made.write_text("".join(f"{json.dumps(row)}\n" for row in given.to_pylist()))
+    else:
+        pq.write_table(given, made, row_group_size=50)
+    kept = []
+    before = spark.conf.get(SPLIT)
+    for size in ("128m", "1k"):
+        app, out = App("split"), Memory()
+        source = app.source("rows", sources.files(str(place), format=kind, schema="id BIGINT, k STRING"))
+        source.filter("some", "id >= 0").sink("out", out).with_minimum_accuracy(0.1)
+        try:
+            spark.conf.set(SPLIT, size)
+            place.mkdir()
+            running = app.start(spark, checkpoint=str(tmp_path / size), until="epochs=1")
+            running.shed({"out": 0.5})  # Before there is anything to shed.
+            os.link(made, place / made.name)
+            (report,) = running.wait()
+        finally:
+            spark.conf.set(SPLIT, before)
+            shutil.rmtree(place)
+        assert report.queries[0].shed > 0
+        assert out.epochs[0].column_names == ["id", "k"], "nothing is left of what told rows apart"
+        kept.append(sorted(row["id"] for row in out.epochs[0].to_pylist()))
+    assert kept[0] == kept[1]
 
 
 def test_what_one_query_keeps_one_that_keeps_more_keeps_too(spark: "SparkSession", tmp_path: Path) -> None:

@@ -31,12 +31,14 @@ from springtide.engine.spark_internals import (
     executor_place,
     file_system_fault,
     hadoop_version,
+    jvm_pid,
+    live_heap_bytes,
     pickled_by_value,
     silent_log,
     spark_schema,
     worker_python,
 )
-from springtide.engine.sparklog import done, entries, feed, fit, offsets
+from springtide.engine.sparklog import done, entries, entry, feed, fit, offsets, planned_us
 from springtide.engine.taken import most_told
 from springtide.engine.worker.task import WORKER_PROPERTY
 from springtide.ids import Epoch
@@ -146,13 +148,15 @@ def test_the_offset_log_has_a_line_for_each_source(run_app: RunApp, tmp_path: Pa
         source = sources.generator(10, limit=limit, start_s=1_700_000_000.0, max_rows_per_epoch=10)
         app.source(name, source).sink(f"{name}-out", sinks.noop())
     reports = run_app(app, checkpoint=str(tmp_path))
-    logged = [offsets(LocalStore(tmp_path), Epoch(report.epoch), 2) for report in reports]
+    logged = [offsets(entry(LocalStore(tmp_path), Epoch(report.epoch)), 2) for report in reports]
     start_us = 1_700_000_000_000_000
     expected = [(10, 10), (20, 20), (20, 30)]
     assert [[json.loads(line) for line in lines] for lines in logged] == [
         [{"row": first, "start_us": start_us}, {"row": second, "start_us": start_us}] for first, second in expected
     ]
     assert [report.rows_in for report in reports] == [20, 20, 10]
+    planned = [planned_us(entry(LocalStore(tmp_path), Epoch(report.epoch))) for report in reports]
+    assert all(us is not None and abs(us / 1e6 - r.ended_at) < 3600 for us, r in zip(planned, reports, strict=True))
     commits = [path.name for path in (tmp_path / "spark" / "commits").iterdir() if path.name.isdigit()]
     assert sorted(commits) == ["0", "1", "2"]
 
@@ -349,3 +353,8 @@ def test_rows_of_a_micro_batch_are_counted_once_however_often_they_are_read(
     finally:
         query.stop()
     assert found == {"before": (0,), "few": [10, 10], "twice": (1000,), "kept": [0, (1000,)]}
+
+
+def test_the_jvm_tells_its_process_and_what_is_alive_in_its_heap(spark: "SparkSession") -> None:
+    assert Path(f"/proc/{jvm_pid(spark)}/comm").read_text().startswith("java")
+    assert 1 << 20 < live_heap_bytes(spark) < 4 << 30

@@ -10,6 +10,7 @@ import numpy as np
 
 from springtide import App, Reduced, rates, sources
 from springtide.bench.arena import arena
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.counting import LastCounts, counted
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import cluster_session
@@ -93,8 +94,9 @@ def follow(course: Course) -> Followed:
         target_utilisation=TARGET, catch_up_s=180.0,
     )  # fmt: skip
     running = app.start(
-        spark, checkpoint=str(course.directory / "checkpoint"), local=str(course.directory / "local"), workers=1
-    )
+        spark, checkpoint=str(course.directory / "checkpoint"), local=str(course.directory / "local"), workers=1,
+        keep_reports=ALL_REPORTS,
+    )  # fmt: skip
     workers = [(time.time(), 1)]
     try:
         began = _began(running)

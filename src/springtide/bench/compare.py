@@ -9,6 +9,7 @@ from typing import Any
 
 from springtide.app import App
 from springtide.bench.arena import arena
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import cluster_session, wait_for, wait_for_epochs
 from springtide.dataflow import sinks, sources
@@ -98,7 +99,7 @@ def run_turns(directory: Path, rate: int, keys: int, calm: int, hold_s: float) -
         app = App("compare")
         app.source("rows", source).key_by("key").aggregate(STEP, n=agg.count()).sink("out", sinks.noop())
         checkpoint, local = str(directory / "checkpoint"), str(directory / "local")
-        return app.start(spark, workers=2, replicas=0, checkpoint=checkpoint, local=local)
+        return app.start(spark, workers=2, replicas=0, checkpoint=checkpoint, local=local, keep_reports=ALL_REPORTS)
 
     running = start()
     turns = []

@@ -21,6 +21,8 @@ from springtide.state import aggregates as agg
 WARM_EPOCHS = 3
 """Dropped at the start of a round: opening the state again, and the first plans."""
 ROUND_LIMIT_S = 900.0
+ALL_REPORTS = 1_000_000
+"""Reports that an app in an experiment keeps: whoever measures looks back on all of them."""
 
 PROVIDER = "org.apache.spark.sql.execution.streaming.state."
 HDFS = f"{PROVIDER}HDFSBackedStateStoreProvider"

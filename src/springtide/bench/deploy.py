@@ -11,6 +11,7 @@ import numpy as np
 
 from springtide import App, Reduced, agg, sinks, sources
 from springtide.bench.arena import arena
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.counting import counted
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.trial import cluster_session, wait_for, wait_for_epochs
@@ -122,7 +123,7 @@ def _run(
     checkpoint = experiment.directory / "checkpoint"
     running = app.start(
         spark, checkpoint=str(checkpoint), local=str(experiment.directory / "local"), workers=experiment.workers,
-        trigger_s=1.0,
+        trigger_s=1.0, keep_reports=ALL_REPORTS,
     )  # fmt: skip
     course: list[tuple[float, float]] = []
     try:

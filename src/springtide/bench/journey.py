@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.generation import current
@@ -153,7 +154,7 @@ def travel(voyage: Voyage) -> Journey:
     running = app.start(
         cluster_session(start), checkpoint=str(voyage.directory / "checkpoint"),
         local=str(voyage.directory / "local"), workers=start, replicas=0,
-        durable_every=f"{DURABLE_S} seconds", trigger_s=trigger_s,
+        durable_every=f"{DURABLE_S} seconds", trigger_s=trigger_s, keep_reports=ALL_REPORTS,
     )  # fmt: skip
     try:
         passed: list[Passed] = []
@@ -218,8 +219,8 @@ def _migrated(running: Running, leg: Leg, voyage: Voyage) -> tuple[Course, float
 
 def _wait_for_midst(running: Running, busy_s: float) -> None:
     """Wait until an epoch is under way, and then for a share of the time that it takes: alike for all strategies."""
-    roster, last = running.workforce.roster, running.reports[-1].epoch
-    wait_for(running, lambda: roster.begun is not None and roster.begun > last)
+    workforce, last = running.workforce, running.reports[-1].epoch
+    wait_for(running, lambda: workforce.begun is not None and workforce.begun > last)
     time.sleep(MIDST * busy_s)
 
 

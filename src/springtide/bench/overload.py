@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from springtide.app import App
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.counting import LastCounts
 from springtide.bench.trial import wait_for
 from springtide.dataflow import rates, sources
@@ -133,8 +134,9 @@ def run_overload(course: Overload) -> Overloaded:
     topics = {topic: create(course.servers, f"{topic}-{course.name}") for topic in TOPICS}
     counts = {query: LastCounts("taxi", "drives") for query in ("speeds", "zones")}
     running = _app(course, topics, counts).start(
-        kafka_session(), checkpoint=str(course.directory / "checkpoint"), local=str(course.directory / "local")
-    )
+        kafka_session(), checkpoint=str(course.directory / "checkpoint"), local=str(course.directory / "local"),
+        keep_reports=ALL_REPORTS,
+    )  # fmt: skip
     sending = _Sending(course.servers, topics)
     try:
         with sending.at(rates.constant(WARM_ROWS_PER_S)):

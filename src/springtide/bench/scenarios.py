@@ -13,6 +13,7 @@ from pathlib import Path
 
 from springtide import App, rates, sinks, sources
 from springtide.bench.autoscale import SlowCount
+from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.control.economy import SHARED, EconomyConfig
 from springtide.control.shedlog import Shed, read_shed_log
@@ -124,7 +125,7 @@ class _Watch:
 
     def start(self, spark: object) -> None:
         place = {"checkpoint": str(self.directory / "checkpoint"), "local": str(self.directory / "local")}
-        self.running = self.app.start(spark, workers=WORKERS, replicas=0, **place)  # type: ignore[arg-type]
+        self.running = self.app.start(spark, workers=WORKERS, replicas=0, keep_reports=ALL_REPORTS, **place)  # type: ignore[arg-type]
 
     def gather(self, number: int) -> None:
         """Let one worker own all that there is."""

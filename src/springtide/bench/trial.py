@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from springtide.app import App
-from springtide.bench.contestants import Load
+from springtide.bench.contestants import ALL_REPORTS, Load
 from springtide.bench.counting import LastCounts
 from springtide.dataflow import sinks, sources
 from springtide.engine.checkpointer import Checkpoint
@@ -149,7 +149,7 @@ def _start(spark: SparkSession, trial: Trial, load: Load, sink: sinks.SinkSpec, 
     rows.key_by("k").aggregate("count", n=agg.count()).sink("out", sink)
     return app.start(
         spark, checkpoint=str(trial.directory / "checkpoint"), local=str(trial.directory / "local"),
-        workers=trial.workers, replicas=trial.replicas, until=until,
+        workers=trial.workers, replicas=trial.replicas, until=until, keep_reports=ALL_REPORTS,
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _scale(running: Running, change: Scale) -> Span:
 def _kill(running: Running, change: Kill) -> Span:
     """Ends with the first epoch that was published without the lost workers."""
     workforce = running.workforce
-    ring = [w for w in workforce.roster.ring.workers if workforce.plan.worker(w) is not None]
+    ring = [w for w in workforce.ring_order() if workforce.plan.worker(w) is not None]
     victims = ring[:: max(1, len(ring) // change.workers)][: change.workers]
     processes = worker_processes(os.getpid())
     asked = time.time()

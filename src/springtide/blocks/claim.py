@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from springtide import faults
+from springtide.blocks.atomicity import check_atomic
 from springtide.blocks.errors import AlreadyThere, CheckpointInUse, TakenOver
 from springtide.blocks.patience import PatientStore
 from springtide.blocks.store import Store
@@ -132,6 +133,7 @@ def claim(
     last = max(generations, default=0)
     if last:
         _ensure_gone(store, last, now, wait)
+    check_atomic(store, DIRECTORY)
     me = this_process()
     faults.fire("claim.put")
     try:

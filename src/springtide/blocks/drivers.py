@@ -6,6 +6,7 @@ import fsspec
 from fsspec.registry import known_implementations
 from fsspec.utils import get_protocol
 
+from springtide.confidential import hide, masked_url, remember_url
 from springtide.errors import SpringtideError
 
 
@@ -17,11 +18,12 @@ class NoDriver(SpringtideError):
         self.url, self.reason = url, reason
 
     def __str__(self) -> str:
-        return f"{self.url!r} cannot be opened: {self.reason}"
+        return f"{masked_url(self.url)!r} cannot be opened: {hide(self.reason)}"
 
 
 def file_system(url: str) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and the path in it; NoDriver if its package is not installed."""
+    remember_url(url)
     try:
         found: tuple[Any, str] = fsspec.core.url_to_fs(url)
     except ImportError as error:

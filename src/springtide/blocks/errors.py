@@ -45,6 +45,17 @@ class BlockCorrupt(SpringtideError):
         )
 
 
+class Unsound(SpringtideError):
+    """A worker's own copy of a block is missing, or has other bytes than its manifest promises."""
+
+    def __init__(self, block: str, reason: str) -> None:
+        super().__init__(block, reason)
+        self.block, self.reason = block, reason
+
+    def __str__(self) -> str:
+        return f"block {self.block!r}: {self.reason}; another copy has to do"
+
+
 class ManifestConflict(SpringtideError):
     """Another driver committed this epoch, with other content."""
 
@@ -96,9 +107,10 @@ class TakenOver(SpringtideError):
 
     def __str__(self) -> str:
         return (
-            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}: it had not "
-            "renewed its claim for a while, as it was paused or cut off from its checkpoint. What it has committed is "
-            "safe, and the other goes on from it. To go on here, stop that one and start the app again"
+            f"this driver (generation {self.generation}) was taken over by {self.by or 'another driver'}, as it was "
+            "paused or cut off from its checkpoint for a while. What it has committed is safe, and the other goes on "
+            "from it: nothing is to be done. If no other driver runs, the checkpoint was restored from a backup that "
+            "is older than its sinks: restore a newer one"
         )
 
 

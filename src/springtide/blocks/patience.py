@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from springtide.blocks.fence import Fence
 from springtide.blocks.store import Data, Store, open_store
 from springtide.blocks.store_errors import may_mend
 from springtide.logs import room_logger
@@ -76,3 +77,27 @@ class PatientStore:
                     log.warning("waiting up to %.0f s for the store to be back: %s", self.patience_s, error)
             self._wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+class FencedStore(PatientStore):
+    """Writes for a driver that still holds the checkpoint: for what is told of an app, and nothing rests on.
+
+    A driver that stops between the check and the write may still write late; see `springtide.blocks.fence` for what
+    must be true.
+    """
+
+    def __init__(self, store: Store, fence: Fence) -> None:
+        super().__init__(store)
+        self._fence = fence
+
+    def put(self, name: str, data: Data) -> None:
+        self._fence.check()
+        super().put(name, data)
+
+    def put_if_absent(self, name: str, data: Data) -> None:
+        self._fence.check()
+        super().put_if_absent(name, data)
+
+    def delete(self, names: Iterable[str]) -> None:
+        self._fence.check()
+        super().delete(names)

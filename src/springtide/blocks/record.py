@@ -11,7 +11,8 @@ from springtide.blocks.store import Store
 from springtide.errors import SpringtideError
 
 PATH = "app.json"
-FORMAT = 1
+FORMAT = 2
+"""2: what a driver keeps is in a directory of its generation."""
 NAME, SLICES, SOURCES = "the app's name", "the number of slices", "the order of its sources"
 
 

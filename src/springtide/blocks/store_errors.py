@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.confidential import hide
 
 FINAL = frozenset(
     {
@@ -38,7 +39,7 @@ def translated(action: str, name: str) -> Iterator[None]:
 
 def failed(action: str, name: str, error: Exception) -> StoreFailed:
     """A driver's error as the store's."""
-    return StoreFailed(action, name, str(error) or type(error).__name__, final=not may_mend(error))
+    return StoreFailed(action, name, hide(str(error)) or type(error).__name__, final=not may_mend(error))
 
 
 def may_mend(error: BaseException) -> bool:

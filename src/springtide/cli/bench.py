@@ -26,6 +26,7 @@ from springtide.bench.recover import RecoverBench
 from springtide.bench.replication import ReplicationBench
 from springtide.bench.rescale import RescaleBench
 from springtide.bench.rescale_growth import RescaleGrowthBench
+from springtide.bench.soak import SoakBench
 from springtide.bench.state import StateBench
 from springtide.cli.quiet import without_jvm_warnings
 
@@ -181,6 +182,17 @@ def autoscale(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> N
 def deploy(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
     """Slices in the wrong places, moved one at a time by OTD: traffic between workers, and an even load."""
     _publish(DeployBench(seconds=15.0) if quick else DeployBench(), out, as_json)
+
+
+@app.command()
+def soak(
+    minutes: Annotated[float, typer.Option(help="In all, a third of them for the peer.", min=0.5)] = 20.0,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """Fifteen keyed steps and windows for a while: memory, descriptors, threads, files, and the time of an epoch."""
+    _publish(SoakBench(min(minutes, 1.0) if quick else minutes), out, as_json)
 
 
 @app.command()

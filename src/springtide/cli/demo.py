@@ -33,6 +33,8 @@ SKEW = 1.1
 TOP = 8
 FEW, MANY = 2, 3
 INTERRUPTED = 130
+EVERY = 100_000
+"""Reports that are kept: all of them, as a demo is short."""
 
 
 @dataclass
@@ -108,7 +110,7 @@ def _demo_with_workers(text: sources.Generator, rate: int) -> None:
         with end_on_signals("while the demo was starting"):
             running = word_count(text, counts, top).start(
                 checkpoint=str(place / "checkpoint"), local=str(place / "local"), workers=FEW,
-                on_epoch=view.epoch, on_start=view.begins,
+                on_epoch=view.epoch, on_start=view.begins, keep_reports=EVERY,
             )  # fmt: skip
         start_s = time.monotonic() - began
         story = Story(running, FEW, MANY, view.doing)
@@ -166,7 +168,7 @@ def _run(app: App, limit: int, terminal: Console, top: sinks.Console) -> Run:
                 start_s = time.monotonic() - began
                 running = app.start(
                     spark, checkpoint=str(place / "checkpoint"), local=str(place / "local"),
-                    until=f"rows={limit}", on_epoch=view.epoch, on_start=view.begins,
+                    until=f"rows={limit}", on_epoch=view.epoch, on_start=view.begins, keep_reports=EVERY,
                 )  # fmt: skip
             view.doing("counting")
             reports, stopped = wait_or_stop(running, lambda: view.doing("finishing the epoch in flight"))

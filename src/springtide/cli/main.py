@@ -27,6 +27,7 @@ from springtide.cli.scale import scale
 from springtide.cli.simulate import simulate
 from springtide.cli.status import status
 from springtide.cli.workers import workers
+from springtide.confidential import hide
 from springtide.errors import FAILED, SpringtideError
 
 INTERRUPTED = 130
@@ -65,7 +66,7 @@ def plain(error: Exception) -> tuple[str, int]:
 
 
 def _say(message: str) -> None:
-    Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(hide(message), style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from springtide.confidential import hide
+
 NOISE = (b"WARNING: Using incubator modules: ",)
 TRACEBACK = b"Traceback (most recent call last):"
 REJECTED = b"RejectedExecutionException"
@@ -42,10 +44,11 @@ def without_jvm_warnings() -> Iterator[None]:
 
 def _pass_on(lines: IO[bytes], real: IO[bytes]) -> None:
     for line in worth_reading(lines):
+        text = hide(line.decode(errors="replace"))
         if sys.stderr is sys.__stderr__:
-            real.write(line)
+            real.write(text.encode(errors="replace"))
         else:  # A live view owns the terminal: it prints the line above itself.
-            sys.stderr.write(line.decode(errors="replace"))
+            sys.stderr.write(text)
 
 
 def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:

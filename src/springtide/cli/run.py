@@ -1,8 +1,8 @@
 """`springtide run`: run an app from a file or a module."""
 
-from collections import Counter
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Annotated, Literal
 
 import typer
@@ -11,25 +11,27 @@ from rich.console import Console
 from springtide import sinks
 from springtide.app import App, default_checkpoint
 from springtide.cli.broker import local_broker
-from springtide.cli.figures import again, number
 from springtide.cli.live import Beside, open_view
 from springtide.cli.load import Target, load_app, share_with_workers
 from springtide.cli.options import Traceback, checked
+from springtide.cli.outcome import Outcome
 from springtide.cli.quiet import without_jvm_warnings
 from springtide.cli.reach import Force
 from springtide.cli.signals import end_on_signals
 from springtide.cli.stopping import stopped_on_failure, wait_or_stop_all
+from springtide.confidential import masked_url
 from springtide.dataflow.graph import Graph, Sink
 from springtide.engine.interval import Interval
 from springtide.engine.kafka.session import for_all
-from springtide.engine.running import Running
+from springtide.engine.running import Listener, Running
 from springtide.engine.until import Until
 from springtide.errors import BadValue
 from springtide.ids import valid_name
 from springtide.metrics.report import EpochReport
-from springtide.metrics.totals import Totals
 from springtide.policies.registry import policy
 
+NAME = f"{ascii_letters}{digits}._-"
+"""The characters of a setting's name."""
 LogLevel = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
 
@@ -39,7 +41,8 @@ def settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
-            raise BadValue(f"{pair!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
+            name = pair[: len(pair) - len(pair.lstrip(NAME))]  # What comes after it may be a password.
+            raise BadValue(f"{name!r}: expected KEY=VALUE, for example spark.driver.memory=2g")
         found[key.strip()] = value
     return found
 
@@ -147,42 +150,31 @@ def run(
     beside = take_over_consoles(graphs[0]) if watched else None
     with open_view(names, terminal, quiet=quiet, beside=beside) as view, local_broker(kafka, *graphs):
         started: list[Running] = []
+        outcomes = [Outcome() for _ in loaded]
         spark_settings = for_all(graphs, settings(conf or []))
         with end_on_signals("while the app was starting"), without_jvm_warnings(), stopped_on_failure(started):
-            for one, place in zip(loaded, places, strict=True):
+            for one, place, outcome in zip(loaded, places, outcomes, strict=True):
                 running = one.start(
                     checkpoint=place, until=until, instances=instances, trigger_s=trigger, master=master,
                     workers=workers, replicas=replicas, zones=_zones(zones), force=force,
                     local=None if local is None else _place(local, one.name, len(loaded)),
                     durable_every=durable_every, settings=spark_settings, log_level=log_level,
-                    on_epoch=view.epoch, on_start=view.begins,
+                    on_epoch=partial(_both, view.epoch, outcome), on_start=view.begins,
                 )  # fmt: skip
                 started.append(running)
         view.doing("running; Ctrl-C stops")
-        reports, stopped = wait_or_stop_all(started, lambda: view.doing("finishing the epoch in flight"))
-    for name, place, some in zip(names, places, reports, strict=True) if not quiet else ():
+        _, stopped = wait_or_stop_all(started, lambda: view.doing("finishing the epoch in flight"))
+    for name, place, outcome in zip(names, places, outcomes, strict=True) if not quiet else ():
         terminal.print(
-            f"{f'{name}: ' if len(names) > 1 else ''}{'stopped' if stopped else 'done'}{summary(some)}; "
+            f"{f'{name}: ' if len(names) > 1 else ''}{'stopped' if stopped else 'done'}{outcome}; "
             f"the checkpoint is {_shown(place)}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
 
 
-def summary(reports: Sequence[EpochReport]) -> str:
-    """What a run came to: its epochs and rows, and the epochs of earlier runs that it did again."""
-    totals = Totals.of(reports)
-    new = totals.count("epochs_total")
-    done_again = [
-        f"{_epochs(count)} {'was' if count == 1 else 'were'} {what}"
-        for what, count in Counter(filter(None, map(again, reports))).items()
-    ]
-    if done_again and not new:
-        return f": {' and '.join(done_again)}, and there was nothing new"
-    return "; ".join([f" after {_epochs(new)} and {number(totals.count('rows_total'))} rows", *done_again])
-
-
-def _epochs(count: float) -> str:
-    return f"{number(count)} epoch{'' if count == 1 else 's'}"
+def _both(view: Listener, outcome: Outcome, report: EpochReport) -> None:
+    view(report)
+    outcome.epoch(report)
 
 
 def _loaded(text: str) -> App:
@@ -209,4 +201,4 @@ def take_over_consoles(graph: Graph) -> Beside:
 
 
 def _shown(place: str) -> str:
-    return place if "://" in place else str(Path(place))
+    return masked_url(place) if "://" in place else str(Path(place))

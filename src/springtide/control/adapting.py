@@ -14,8 +14,6 @@ from springtide.metrics.window import Shape, observe
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 
-LOOK_BACK = 512
-"""Epochs that a window may reach back."""
 USUAL = 5
 """Epochs just before a migration that tell how long one takes under the load there is."""
 
@@ -40,7 +38,7 @@ class AdaptedRunning:
             {step: share.owners for step, share in plan.operators.items()},
             self._pause_s,
         )
-        return observe(self._running.reports[-LOOK_BACK:], shape, window_s)
+        return observe(self._running.reports, shape, window_s)
 
     def scale(self, workers: int, strategy: str) -> Migration:
         return self._running.scale(workers, strategy, Options(force=self.force))
@@ -49,7 +47,7 @@ class AdaptedRunning:
         return self._running.move(operator, slices, to, strategy)
 
     def pause_of(self, migration: Migration) -> float:
-        found = pause(self._running.reports[-LOOK_BACK:], migration)
+        found = pause(self._running.reports, migration)
         self._pause_s = max(self._pause_s, found)
         return found
 

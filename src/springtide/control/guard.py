@@ -7,6 +7,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from springtide.confidential import hide_in
 from springtide.errors import BadValue
 
 LOOPBACK = "127.0.0.1"
@@ -18,7 +19,7 @@ _PATH = re.compile(rb"(/[A-Za-z0-9_-]+)+/?|/")
 
 def answer(content: object, status: int = 200, **headers: str) -> JSONResponse:
     """An answer that no cache keeps; raises ValueError or TypeError if JSON can't express it."""
-    return JSONResponse(content, status, {"cache-control": "no-store", **headers})
+    return JSONResponse(hide_in(content), status, {"cache-control": "no-store", **headers})
 
 
 def refusal(status: int, message: str, **headers: str) -> JSONResponse:

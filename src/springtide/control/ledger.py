@@ -79,6 +79,7 @@ class Ledger:
         if keep:
             self._records[entry.number] = Record(entry, self.policy, self.strategy, seen, {})
             self._write(entry.number)
+            self._records = {n: record for n, record in self._records.items() if n >= self._lines.oldest}
         self.next = max(self.next, entry.number + 1)
 
     def update(self, number: int, phases: Mapping[str, float] | None = None, **learnt: Any) -> Entry:

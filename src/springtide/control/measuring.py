@@ -1,7 +1,8 @@
 """Every migration is measured, whoever asked for it, and what was found is kept in the checkpoint."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from springtide.blocks.store import Store
@@ -19,6 +20,8 @@ LOOKS = 4
 """Times a window that it is looked whether the output has become steady: each look reads all epochs around."""
 PATIENCE = 3.0
 """Windows after which an output that has not become steady is given up."""
+REMEMBERED = 2_048
+"""Epochs that a migration is measured by: those before it, and those since."""
 USUAL = Steadiness()
 
 
@@ -82,10 +85,11 @@ class Measuring:
         self,
         log: MigrationLog,
         current: Callable[[], Migration | None],
-        reports: Callable[[], Sequence[EpochReport]],
         steadiness: Steadiness = USUAL,
     ) -> None:
-        self._log, self._current, self._reports, self._steadiness = log, current, reports, steadiness
+        self._log, self._current, self._steadiness = log, current, steadiness
+        self._reports: deque[EpochReport] = deque(maxlen=REMEMBERED)
+        """Without what they tell of each step, which is most of them."""
         self._migration: Migration | None = None
         self._number = 0
         self._next_look: float | None = None
@@ -93,6 +97,7 @@ class Measuring:
 
     def __call__(self, report: EpochReport) -> None:
         """An epoch has ended."""
+        self._reports.append(replace(report, operators=()))
         migration = self._current()
         if migration is not self._migration:
             if self._migration is not None and self._next_look is not None:
@@ -110,7 +115,7 @@ class Measuring:
     def _keep(self, migration: Migration) -> Account:
         course = course_of(migration)
         since = migration.began_at - self._steadiness.calm_s
-        near = [report for report in self._reports() if report.ended_at > since]
+        near = [report for report in self._reports if report.ended_at > since]
         measures = measure(course, near, self._steadiness)
         account = Account(self._number, migration.what, migration.state, migration.message, course, measures)
         self._log.put(account)

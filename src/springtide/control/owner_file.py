@@ -4,10 +4,12 @@ import os
 import secrets
 from pathlib import Path
 
+from springtide.private import make_private
+
 
 def write_owner_file(path: Path, data: bytes) -> None:
     """Put a file in place, whole; nobody but its owner can read it at any moment."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

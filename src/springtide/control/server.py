@@ -9,10 +9,12 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
+from springtide.confidential import remember
 from springtide.control.address import Address
 from springtide.control.api import make_api
 from springtide.control.controls import Controls
 from springtide.control.guard import LOOPBACK
+from springtide.control.limits import ApiLimits, LimitedProtocol
 from springtide.errors import SpringtideError
 
 START_S = 10.0
@@ -38,8 +40,11 @@ class ControlServer:
     While it runs, `control.json` in `directory` tells its owner's programs the way. Port 0 is any free one.
     """
 
-    def __init__(self, controls: Controls, directory: Path, port: int = 0) -> None:
+    def __init__(
+        self, controls: Controls, directory: Path, port: int = 0, limits: ApiLimits = LimitedProtocol.limits
+    ) -> None:
         self.controls, self.directory, self.port = controls, directory.absolute(), port
+        self.limits = limits
         self.address: Address | None = None
         """Where it can be reached, while it runs."""
         self._changing = threading.Lock()
@@ -53,7 +58,8 @@ class ControlServer:
             listening = self._listen()
             port = listening.getsockname()[1]
             address = Address(f"http://{LOOPBACK}:{port}", secrets.token_urlsafe(32), os.getpid(), self.controls.app)
-            serving = _Serving(make_api(self.controls, address.token, port), listening)
+            remember(address.token)
+            serving = _Serving(make_api(self.controls, address.token, port), listening, self.limits)
             try:
                 serving.begin()
                 self._publish(address)
@@ -91,11 +97,12 @@ class ControlServer:
 class _Serving(uvicorn.Server):
     """Uvicorn in a daemon thread: silent, and without signal handlers, which only a main thread may set."""
 
-    def __init__(self, app: Starlette, listening: socket.socket) -> None:
+    def __init__(self, app: Starlette, listening: socket.socket, limits: ApiLimits) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11", loop="asyncio", ws="none", lifespan="off", proxy_headers=False, server_header=False,
+                http=LimitedProtocol.under(limits), backlog=limits.waiting, headers=[("connection", "close")],
+                loop="asyncio", ws="none", lifespan="off", proxy_headers=False, server_header=False,
                 log_config=None, log_level="critical", access_log=False, timeout_graceful_shutdown=GRACE_S,
             )
         )  # fmt: skip

@@ -4,8 +4,13 @@ A part's rows are written in one transaction, together with a marker: the offset
 part's own has committed is one more than the last epoch delivered. Both are there or neither is. Whoever
 delivers a part first takes over its transactional id: a transaction that an earlier attempt has left open is
 aborted by that, and an attempt that comes late is refused by the broker.
+
+The marker also tells the generation of the driver, which a new driver raises before it delivers anything. So a late
+attempt of a driver that was taken over may interrupt its successor, which then tries again, and never more than that.
 """
 
+import random
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from springtide import faults
+from springtide.blocks.errors import TakenOver
+from springtide.confidential import Discreet
 from springtide.dataflow.broker import library, settings
 from springtide.errors import SpringtideError
 
@@ -22,6 +29,12 @@ PATIENCE_S = 300.0
 ANSWER_S = 30.0
 PAUSE_S = 0.2
 TRANSACTION_MS = "120000"
+INTERRUPTIONS = 8
+"""How often an attempt may be shut out by another one before it gives up."""
+RESULT = "part INT, taken_over_by STRING"
+"""The columns of what `Deliver` yields."""
+
+_GENERATION = re.compile(r"generation=([0-9]+)")
 
 
 class NotDelivered(SpringtideError, RuntimeError):
@@ -35,8 +48,8 @@ class NotDelivered(SpringtideError, RuntimeError):
         return f"part {self.part} of epoch {self.epoch} was not delivered to topic {self.topic!r}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class Address:
+@dataclass(frozen=True, repr=False)
+class Address(Discreet):
     """Where a sink's parts go, and under which name."""
 
     servers: str
@@ -52,31 +65,42 @@ class Deliver:
 
     address: Address
     epoch: int
+    generation: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [batch for batch in batches if batch.num_rows]
         if rows:
-            part = rows[0].column("part")[0].as_py()
-            deliver(self.address, self.epoch, part, rows)
+            part, by = rows[0].column("part")[0].as_py(), None
+            try:
+                deliver(self.address, self.epoch, self.generation, part, rows)
+            except TakenOver as error:
+                by = error.by  # Not to be tried again, and the driver wants to know what it was.
             faults.fire("publish.part", self.epoch)
-            yield pa.RecordBatch.from_pydict({"part": pa.array([part], pa.int32())})
+            told = {"part": pa.array([part], pa.int32()), "taken_over_by": pa.array([by], pa.string())}
+            yield pa.RecordBatch.from_pydict(told)
 
 
-def deliver(address: Address, epoch: int, part: int, rows: list[pa.RecordBatch]) -> None:
-    """Write a part unless it is there; a broker that goes away meanwhile is waited for."""
+def deliver(address: Address, epoch: int, generation: int, part: int, rows: list[pa.RecordBatch]) -> None:
+    """Write a part unless it is there; a broker that goes away meanwhile is waited for.
+
+    TakenOver if a driver of a higher generation has delivered something, or has been about to.
+    """
     kafka = library()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline, interruptions = time.monotonic() + PATIENCE_S, 0
     while True:
         try:
-            return _once(kafka, address, epoch, part, rows)
+            return _once(kafka, address, epoch, generation, part, rows)
         except kafka.KafkaException as error:
             reason = error.args[0]
-            if _hopeless(kafka, reason) or time.monotonic() > deadline:
+            interruptions += _interrupted(kafka, reason)
+            given_up = interruptions > INTERRUPTIONS or time.monotonic() > deadline
+            if given_up or _hopeless(kafka, reason):
                 raise NotDelivered(address.topic, part, epoch, reason.str()) from error
-        time.sleep(PAUSE_S)
+        # At random: two that shut one another out are not to go on with that.
+        time.sleep(PAUSE_S + random.uniform(0.0, PAUSE_S * (2**interruptions - 1)))
 
 
-def _once(kafka: Any, address: Address, epoch: int, part: int, rows: list[pa.RecordBatch]) -> None:
+def _once(kafka: Any, address: Address, epoch: int, generation: int, part: int, rows: list[pa.RecordBatch]) -> None:
     name = f"{address.name}.{part}"
     own = {"transactional.id": name, "transaction.timeout.ms": TRANSACTION_MS, "linger.ms": "5"}
     # The partitioner of Java's clients: equal keys go to one partition, whoever writes them.
@@ -86,14 +110,26 @@ def _once(kafka: Any, address: Address, epoch: int, part: int, rows: list[pa.Rec
     producer.init_transactions(ANSWER_S)
     group = kafka.Consumer(settings(address.servers, address.client, **{"group.id": name}))
     try:
-        marker = kafka.TopicPartition(address.topic, 0)
         # Only now: what an earlier attempt left open is decided, and nobody else can commit any more.
-        if group.committed([marker], timeout=ANSWER_S)[0].offset > epoch:
+        found = group.committed([kafka.TopicPartition(address.topic, 0)], timeout=ANSWER_S)[0]
+        known = _generation(found.metadata)
+        if known > generation:
+            raise TakenOver(generation, f"the driver of generation {known}")
+
+        def mark(offset: int) -> None:
+            marker = kafka.TopicPartition(address.topic, 0, offset, f"generation={generation}")
+            producer.send_offsets_to_transaction([marker], group.consumer_group_metadata(), ANSWER_S)
+
+        if known < generation:
+            # Earlier drivers are shut out before rows are sent, which may take long.
+            producer.begin_transaction()
+            mark(max(found.offset, 0))
+            producer.commit_transaction(ANSWER_S)
+        if found.offset > epoch:
             return
         producer.begin_transaction()
         _send(producer, address, epoch, part, rows)
-        marker.offset = epoch + 1
-        producer.send_offsets_to_transaction([marker], group.consumer_group_metadata(), ANSWER_S)
+        mark(epoch + 1)
         faults.fire("publish.sent", epoch)
         producer.commit_transaction(ANSWER_S)
     finally:
@@ -118,11 +154,23 @@ def _send(producer: Any, address: Address, epoch: int, part: int, rows: list[pa.
         producer.poll(0)
 
 
+def _generation(metadata: str | None) -> int:
+    """The generation that a marker tells; 0 if an earlier release has left it."""
+    found = _GENERATION.fullmatch(metadata or "")
+    return int(found[1]) if found else 0
+
+
+def _interrupted(kafka: Any, error: Any) -> bool:
+    """Whether another attempt has taken the transactional id."""
+    codes = kafka.KafkaError
+    return error.code() in {codes._FENCED, codes.PRODUCER_FENCED, codes.INVALID_PRODUCER_EPOCH}
+
+
 def _hopeless(kafka: Any, error: Any) -> bool:
-    """Whether trying again can't help: somebody newer has taken over, or there is nothing to write to."""
+    """Whether trying again can't help: there is nothing to write to."""
     codes = kafka.KafkaError
     return error.code() in {
-        codes._FENCED, codes.PRODUCER_FENCED, codes.INVALID_PRODUCER_EPOCH, codes._UNKNOWN_TOPIC,
-        codes.UNKNOWN_TOPIC_OR_PART, codes.TOPIC_AUTHORIZATION_FAILED, codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        codes.GROUP_AUTHORIZATION_FAILED, codes.CLUSTER_AUTHORIZATION_FAILED,
+        codes._UNKNOWN_TOPIC, codes.UNKNOWN_TOPIC_OR_PART, codes.TOPIC_AUTHORIZATION_FAILED,
+        codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED,
+        codes.CLUSTER_AUTHORIZATION_FAILED,
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """Errors that name the step."""
 
+from springtide.confidential import hide
 from springtide.errors import BadValue, SpringtideError
 
 
@@ -7,6 +8,7 @@ class StepFailed(SpringtideError):
     """A step, or a function that a user gave it, failed. A note says what became of the epoch."""
 
     def __init__(self, step: str, doing: str, reason: str, hint: str = "") -> None:
+        reason, hint = hide(reason), hide(hint)  # Drivers and servers may quote what they were given.
         super().__init__(step, doing, reason, hint)
         self.step, self.doing, self.reason, self.hint = step, doing, reason, hint
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from springtide.confidential import HIDDEN, Discreet, is_secret, remember_settings
 from springtide.dataflow.errors import BadGraph
 
 Format = Literal["json", "raw"]
@@ -25,8 +26,8 @@ _OPTIONS = {
 _OURS = {"kafka.bootstrap.servers": "servers", "subscribe": "topic", "startingoffsets": "starting"}
 
 
-@dataclass(frozen=True)
-class Kafka:
+@dataclass(frozen=True, repr=False)
+class Kafka(Discreet):
     """A topic, read from its beginning or its end on; partitions that it gets later are read, too."""
 
     servers: str | None
@@ -41,6 +42,10 @@ class Kafka:
     lenient: bool = False
     kind: str = "kafka"
     replayable: bool = True
+
+    def __post_init__(self) -> None:
+        remember_settings(self.client)
+        remember_settings(self.options)
 
     @property
     def unique_rows(self) -> bool:
@@ -84,7 +89,7 @@ def _check_option(step: str, name: str, value: object) -> None:
     if ours := _OURS.get(name.lower()):
         raise BadGraph(step, f"{ours}= instead of Spark's own option", f"{name}={value!r}")
     if not isinstance(value, str):
-        raise BadGraph(step, f"option {name} as a string", repr(value))
+        raise BadGraph(step, f"option {name} as a string", HIDDEN if is_secret(name) else repr(value))
     if name.startswith("kafka.") or name.lower() in _OPTIONS:
         return
     raise BadGraph(step, f"an option of Spark's Kafka source ({', '.join(_OPTIONS.values())}, kafka.…)", repr(name))

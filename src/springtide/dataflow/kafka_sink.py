@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from springtide.blocks.errors import TakenOver
+from springtide.confidential import Discreet, remember_settings
 from springtide.dataflow.broker import partitions, resolved
-from springtide.dataflow.delivery import Address, Deliver
+from springtide.dataflow.delivery import RESULT, Address, Deliver
+from springtide.dataflow.parts import part_of
 from springtide.errors import BadValue
 
 if TYPE_CHECKING:
@@ -15,8 +18,8 @@ PARTS = 2
 """Transactions of an epoch. A part must hold the same rows when an epoch is computed anew, so this is no option."""
 
 
-@dataclass(frozen=True)
-class KafkaSink:
+@dataclass(frozen=True, repr=False)
+class KafkaSink(Discreet):
     """A topic. A row goes to a part by its key's hash, so that a part is the same however the epoch was computed."""
 
     servers: str | None
@@ -25,23 +28,29 @@ class KafkaSink:
     format: str = "json"
     client: Mapping[str, str] = field(default_factory=dict)
 
-    def check(self) -> None:
-        """Raises an error, within seconds, if the broker is away or has no such topic."""
+    def __post_init__(self) -> None:
+        remember_settings(self.client)
+
+    def check(self, lineage: str | None) -> None:
+        """Raises an error, within seconds, if the broker is away or has no such topic; any lineage may write to it."""
         partitions(resolved(self.servers), self.topic, self.client)
 
     def publish(self, output: "EpochOutput") -> None:
         rows = output.dataframe()
         value = "value" if self.format == "raw" else "to_json(struct(*), map('ignoreNullFields', 'false'))"
         key = "NULL" if self.key is None else f"CAST(`{self.key}` AS STRING)"
-        identity = ", ".join(f"`{name}`" for name in output.key)
         parts = rows.selectExpr(
-            f"CAST(pmod(xxhash64(to_json(struct({identity}))), {PARTS}) AS INT) AS part",
+            f"{part_of(output.key, PARTS)} AS part",
             f"CAST({key} AS BINARY) AS key",
             f"CAST({value} AS BINARY) AS value",
         )
         name = f"springtide.{output.lineage}.{output.sink}"
         address = Address(resolved(self.servers), self.topic, name, dict(self.client))
-        parts.repartitionById(PARTS, "part").mapInArrow(Deliver(address, output.epoch), "part INT").collect()
+        deliver = Deliver(address, output.epoch, output.generation)
+        done = parts.repartitionById(PARTS, "part").mapInArrow(deliver, RESULT).collect()
+        for row in done:
+            if row.taken_over_by is not None:
+                raise TakenOver(output.generation, row.taken_over_by)
 
 
 def kafka(

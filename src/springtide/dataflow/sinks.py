@@ -1,20 +1,16 @@
 """Where rows go. Publishing is idempotent by epoch: a repeated epoch changes nothing."""
 
-import io
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console as Terminal
 from rich.table import Table
 
-from springtide import faults
-from springtide.blocks.store import open_store
+from springtide.dataflow.foreach import ForeachEpoch, foreach_epoch
 from springtide.dataflow.kafka_sink import KafkaSink, kafka
+from springtide.dataflow.parquet import Parquet, parquet
 from springtide.dataflow.postgres import postgres
 
 if TYPE_CHECKING:
@@ -47,45 +43,23 @@ class EpochOutput(Protocol):
     def top(self, column: str, n: int) -> pa.Table:
         """The n rows with the greatest values of a column, on the driver."""
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
-        """Call a function on the workers with the number and the rows of each part that has rows; their numbers."""
+    def each_part(self, function: Callable[[int, pa.Table], None], parts: int | None = None) -> list[int]:
+        """Call a function on the workers with the number and the rows of each part that has rows; their numbers.
+
+        With `parts`, rows go to that many parts by the hash of their key: a part then has the same rows however the
+        epoch was computed.
+        """
 
 
 class SinkSpec(Protocol):
-    """A sink."""
+    """A sink.
+
+    It may also have `check(lineage)`, which raises an error before the first epoch if it would fail then (the lineage
+    is None for a checkpoint that is new), and `place`: no two sinks of an app may have the same one.
+    """
 
     def publish(self, output: EpochOutput) -> None:
         """Make an epoch's rows visible; may be called again for the last epoch after a crash."""
-
-
-@dataclass(frozen=True)
-class Parquet:
-    """A Parquet dataset in directories `epoch=N`; part files have fixed names, so a repeat replaces them."""
-
-    path: str
-
-    def publish(self, output: EpochOutput) -> None:
-        store, directory = open_store(self.path), f"epoch={output.epoch}"
-        # A relative path means another place on a worker, so workers get the store's own, absolute one.
-        written = {_part_name(part) for part in output.each_part(partial(_write_part, store.url, output.epoch))}
-        # An epoch whose manifest was torn is computed anew, and may come in fewer parts than before.
-        stale = [name for name in store.list(directory) if _PART.fullmatch(name) and name not in written]
-        store.delete(f"{directory}/{name}" for name in stale)
-
-
-_PART = re.compile(r"part-\d{5,}\.parquet")
-
-
-def _part_name(part: int) -> str:
-    return f"part-{part:05d}.parquet"
-
-
-def _write_part(store: str, epoch: int, part: int, rows: pa.Table) -> None:
-    """Write one part file; runs on a worker."""
-    buffer = io.BytesIO()
-    pq.write_table(rows, buffer)
-    open_store(store).put(f"epoch={epoch}/{_part_name(part)}", buffer.getbuffer())
-    faults.fire("publish.part", epoch)
 
 
 @dataclass
@@ -100,16 +74,6 @@ class Memory:
     def rows(self) -> list[dict[str, Any]]:
         """All rows, by epoch."""
         return [row for epoch in sorted(self.epochs) for row in self.epochs[epoch].to_pylist()]
-
-
-@dataclass(frozen=True)
-class ForeachEpoch:
-    """A user's function of (DataFrame, epoch); after a crash it may see the last epoch again."""
-
-    function: "Callable[[DataFrame, int], None]"
-
-    def publish(self, output: EpochOutput) -> None:
-        self.function(output.dataframe(), output.epoch)
 
 
 @dataclass
@@ -157,19 +121,9 @@ def console(*, top: int = 10, by: str) -> Console:
     return Console(top, by)
 
 
-def parquet(path: str) -> Parquet:
-    """A plain Parquet dataset with the epoch as a column, at a path or an fsspec URL."""
-    return Parquet(path)
-
-
 def memory() -> Memory:
     """Keep the rows in this process; read them with `.rows()`."""
     return Memory()
-
-
-def foreach_epoch(function: "Callable[[DataFrame, int], None]") -> ForeachEpoch:
-    """Call a function with each epoch's DataFrame and number; make it idempotent by the number."""
-    return ForeachEpoch(function)
 
 
 def noop() -> Noop:

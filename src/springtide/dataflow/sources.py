@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from springtide.confidential import Discreet, remember_settings, remember_url
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.kafka import Kafka, kafka
@@ -42,8 +43,8 @@ class SourceSpec(Protocol):
         """Whether it gives the rows of an epoch again, however long ago that was."""
 
 
-@dataclass(frozen=True)
-class Files:
+@dataclass(frozen=True, repr=False)
+class Files(Discreet):
     """Files that appear in a directory or match a pattern, each read once."""
 
     path: str
@@ -56,6 +57,10 @@ class Files:
     admits: bool = False
     unique_rows: bool = False
     replayable: bool = True
+
+    def __post_init__(self) -> None:
+        remember_url(self.path)
+        remember_settings(self.options)
 
 
 @dataclass(frozen=True)

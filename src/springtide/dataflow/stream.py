@@ -15,6 +15,7 @@ from springtide.dataflow.sinks import SinkSpec
 from springtide.ids import valid_name
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
+from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.dedupe import Within
 from springtide.state.reduce import BatchReducer, KeyReducer, PerKey
 from springtide.state.window import FINAL, Window
@@ -141,20 +142,40 @@ class KeyedStream:
         """A reducer over all keys of an instance at once: `Groups → Reduced`, in Arrow tables."""
         return self._keyed(name, Reduction(function, schema_of(state), schema_of(output)))
 
-    def dedupe(self, name: str, *, column: str | None = None, within: Duration | None = None) -> Stream:
-        """The first row of each key; with `column` and `within`, keys are remembered for that event time."""
+    def dedupe(
+        self,
+        name: str,
+        *,
+        column: str | None = None,
+        within: Duration | None = None,
+        ahead: Duration | None = AHEAD,
+    ) -> Stream:
+        """The first row of each key; with `column` and `within`, keys are remembered for that event time.
+
+        Rows that are further `ahead` of the clock do not count, as with `window`.
+        """
         if (column is None) != (within is None):
             raise BadGraph(name, "both column= and within=, or neither", f"column={column!r}, within={within!r}")
-        span = None if column is None or within is None else Within(column, microseconds(within))
+        span = None if column is None or within is None else Within(column, microseconds(within), _ahead_us(ahead))
         return self._keyed(name, Deduplication(span))
 
     def window(
-        self, column: str, size: Duration, slide: Duration | None = None, *, late: Duration = "0 seconds"
+        self,
+        column: str,
+        size: Duration,
+        slide: Duration | None = None,
+        *,
+        late: Duration = "0 seconds",
+        ahead: Duration | None = AHEAD,
     ) -> "WindowedStream":
-        """Event-time windows; one closes when the newest event time is `late` past its end."""
+        """Event-time windows; one closes when the newest event time is `late` past its end.
+
+        Rows whose event time is further `ahead` of the clock are kept out and counted: else a single one of the year
+        9999 would make every later row late. None takes them all, for data of a time to come.
+        """
         size_us = microseconds(size)
         slide_us = size_us if slide is None else microseconds(slide)
-        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late)))
+        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), _ahead_us(ahead)))
 
 
 class WindowedStream:
@@ -170,6 +191,10 @@ class WindowedStream:
         The rows have the columns `window_start`, `window_end` and `final` beside key and aggregates.
         """
         return self.keyed._keyed(name, Aggregation(_checked(name, aggregates), self.window))
+
+
+def _ahead_us(ahead: Duration | None) -> int | None:
+    return None if ahead is None else microseconds(ahead)
 
 
 def _checked(name: str, aggregates: dict[str, Aggregate]) -> dict[str, Aggregate]:

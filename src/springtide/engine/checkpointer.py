@@ -2,12 +2,13 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from springtide.engine.copying import Copying
 from springtide.engine.pools import COPIES, use
-from springtide.engine.roster import Roster
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.worker.copy import Errand
 from springtide.ids import WorkerId
 from springtide.logs import room_logger
@@ -21,6 +22,8 @@ REST = 9
 COPY_S = 300.0
 """How long a copy that is under way may take when the app ends."""
 LEAST_S, LONGEST_S = 0.05, 10.0
+REMEMBERED = 256
+"""Peer checkpoints that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,12 @@ class Checkpointer:
     """A thread that copies, at intervals, or at once when somebody waits for it."""
 
     def __init__(
-        self, copying: Copying, roster: Roster, layouts: Mapping[str, Layout], interval_s: float
+        self, copying: Copying, roster: SharedRoster, layouts: Mapping[str, Layout], interval_s: float
     ) -> None:
-        self.done: list[Checkpoint] = []
+        self.done: deque[Checkpoint] = deque(maxlen=REMEMBERED)
+        """The last ones."""
+        self.copied_bytes = 0
+        """By all of them."""
         self._copying, self._roster, self._layouts, self._interval_s = copying, roster, layouts, interval_s
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="springtide-checkpointer", daemon=True)
@@ -60,10 +66,6 @@ class Checkpointer:
         """Somebody waits: the next one begins at once."""
         self._wake.set()
 
-    def copied_since(self, when: float) -> int:
-        """Bytes copied by checkpoints that ended after a time."""
-        return sum(checkpoint.bytes for checkpoint in self.done if checkpoint.ended_at >= when)
-
     def _run(self) -> None:
         use(self._copying.spark.sparkContext, COPIES)
         while not self._stopped.is_set():
@@ -76,9 +78,8 @@ class Checkpointer:
     def once(self) -> bool:
         """Bring everybody who stands by to the last epoch; False if that failed or there was nobody."""
         began = time.monotonic()
-        roster, standbys = self._roster, self._roster.standbys
-        with roster.lock:
-            manifest, plan = roster.head, roster.plan
+        with self._roster.held() as roster:
+            manifest, plan, standbys = roster.head, roster.plan, roster.standbys
             if manifest is None or not any(o.replicas for o in plan.operators.values()):
                 return False
             copies = standbys.copies(manifest, plan)
@@ -86,20 +87,28 @@ class Checkpointer:
             standbys.copying(manifest)
             parts = standbys.parts()
         try:
-            written = self._copying.run(errands, parts)
+            copied = self._copying.run(errands, parts)
         except Exception as error:
             # A worker was lost, or a source's files are gone: the next one is planned with what is there then.
             log.info("replicas of epoch %s were given up: %s", manifest.epoch, error)
-            with roster.lock:
+            with self._roster.held():
                 standbys.given_up()
             return False
+        written = copied.written
         there = {(name, WorkerId(part.worker)) for name, part in written}
-        with roster.lock:
-            if {(e.run.name, e.target) for e in errands} - there:
-                standbys.given_up(part.name for _, part in written)
+        for fault in copied.faults:
+            log.warning("replicas of epoch %s: %s; another copy is used if there is one", manifest.epoch, fault)
+        with self._roster.held() as roster:
+            # Others stand by if all workers were swapped meanwhile: they can remove what is of no use to anybody.
+            swapped = roster.standbys is not standbys
+            if not swapped:
+                standbys.unsound(copied.faults)
+            if swapped or copied.faults or {(e.run.name, e.target) for e in errands} - there:
+                roster.standbys.given_up(part.name for _, part in written)
                 return False
             standbys.copied(manifest, plan, written)
         state_bytes = sum(run.size_bytes for state in manifest.operators.values() for run in state.runs)
-        copied = sum(part.size_bytes for _, part in written)
-        self.done.append(Checkpoint(manifest.epoch, copied, state_bytes, time.monotonic() - began, time.time()))
+        size = sum(part.size_bytes for _, part in written)
+        self.copied_bytes += size
+        self.done.append(Checkpoint(manifest.epoch, size, state_bytes, time.monotonic() - began, time.time()))
         return True

@@ -14,7 +14,7 @@ from springtide.engine.history import History
 from springtide.engine.keeping import Keeping
 from springtide.engine.keyed import Setting, Updated, run_capture, run_keyed
 from springtide.engine.replan import Halted
-from springtide.engine.sparklog import offsets
+from springtide.engine.sparklog import entry, offsets, planned_us
 from springtide.engine.staff import Staff
 from springtide.engine.standby import Kept
 from springtide.engine.worker.housekeeping import Housekeeping
@@ -59,11 +59,12 @@ class Computing:
         self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, plan: Plan, housekeeping: Housekeeping
     ) -> Computed:
         """Update all keyed steps, those that do not need each other side by side."""
-        done = Done()
+        done, logged = Done(), entry(self.history.store, epoch)
         each_epoch = self.history.durability.each_epoch
         setting = Setting(
-            self.app, epoch, plan, self.staff.storage, housekeeping, self.staff, self._readable(parent), each_epoch
-        )
+            self.app, epoch, plan, self.staff.storage, housekeeping, self.staff, self._readable(parent), each_epoch,
+            planned_us(logged),
+        )  # fmt: skip
         for level in self.bound.graph.levels():
             if self.staff.due(Point.ANYWHERE):
                 raise Halted
@@ -80,7 +81,7 @@ class Computing:
             done.reports.append(report)
         manifest = Manifest(
             self.app, epoch, "" if parent is None else parent.id, setting.plan.version, self.generation,
-            done.operators, dict(frames.outputs), offsets(self.history.store, epoch, self.history.sources), each_epoch,
+            done.operators, dict(frames.outputs), offsets(logged, self.history.sources), each_epoch,
             frames.shedding,
         )  # fmt: skip
         tallies = frames.tallies()

@@ -9,10 +9,12 @@ from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.engine.capacity import box_capacity
 from springtide.engine.interval import Interval
 from springtide.engine.machine import this_machine
+from springtide.engine.reports import KEEP_REPORTS
 from springtide.engine.session import SessionConfig
 from springtide.engine.stall import STALL_S
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
+from springtide.errors import BadValue
 from springtide.migration.errors import Refused
 from springtide.migration.phase import Commit
 from springtide.migration.strategies import STOPPING
@@ -31,7 +33,7 @@ class RunConfig:
     until: Until = field(default_factory=Until)
     """When to stop by itself; never by default."""
     local: str | None = None
-    """The workers' directory for blocks; a temporary one by default."""
+    """Where workers keep blocks, each app in a directory of its own below it; a temporary one by default."""
     durable_every: Interval = field(default_factory=Interval)
     """From one durable checkpoint of the state to the next."""
     workforce: WorkforceConfig | None = None
@@ -42,6 +44,12 @@ class RunConfig:
     """How to make a Spark session if none is given."""
     most_workers: int | None = None
     """So many it may take by itself later; None if it takes no more than there is room for."""
+    keep_reports: int = KEEP_REPORTS
+    """The last so many epoch reports are kept in memory."""
+
+    def __post_init__(self) -> None:
+        if self.keep_reports < 1:
+            raise BadValue(f"keep_reports: expected at least 1, got {self.keep_reports}")
 
 
 def check_interval(config: RunConfig, spark: SparkSession) -> None:

@@ -1,8 +1,9 @@
 """The Spark job that copies slices from worker to worker."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +12,7 @@ from springtide.engine.cluster import Cluster
 from springtide.engine.job_watch import JobWatch
 from springtide.engine.record import RECORD
 from springtide.engine.worker.copy import CARGO, TARGET, Errand, ReadSlices, WriteParts
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
@@ -29,11 +31,11 @@ class Copying:
     slices: int
     watch: JobWatch
 
-    def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> list[tuple[str, BlockRef]]:
-        """Copy, in as many jobs as leave an epoch room; each part that was written, with the name of its run."""
-        return [found for load in loads(errands) for found in self._job(load, parts)]
+    def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> "Copied":
+        """Copy, in as many jobs as leave an epoch room."""
+        return Copied.of(record for load in loads(errands) for record in self._job(load, parts))
 
-    def _job(self, every: tuple[Errand, ...], parts: Mapping[WorkerId, Parts]) -> list[tuple[str, BlockRef]]:
+    def _job(self, every: tuple[Errand, ...], parts: Mapping[WorkerId, Parts]) -> list[dict[str, Any]]:
         sources = tuple(dict.fromkeys(e.source for e in every))
         targets = tuple(dict.fromkeys(e.target for e in every))
         read = ReadSlices(every, sources, targets, self.slices, self.storage, parts)
@@ -42,8 +44,23 @@ class Copying:
         arrived = self.cluster.place(cargo.repartitionById(len(targets), TARGET), targets)
         with self.watch.job("app", "copying state between workers"):
             rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
-        found = [json.loads(row.record) for row in rows]
-        return [(name, BlockRef.from_json(fields)) for name, fields in found]
+        return [json.loads(row.record) for row in rows]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What copying has come to."""
+
+    written: tuple[tuple[str, BlockRef], ...]
+    """Each part that was written, with the name of its run."""
+    faults: tuple[Fault, ...]
+    """Blocks that were not as they should be where they were to be read."""
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, Any]]) -> "Copied":
+        every = list(records)
+        written = ((record["run"], BlockRef.from_json(record["part"])) for record in every if "part" in record)
+        return cls(tuple(written), tuple(Fault.from_json(f) for record in every for f in record.get("faults", ())))
 
 
 def loads(errands: Sequence[Errand]) -> list[tuple[Errand, ...]]:

@@ -2,22 +2,31 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.manifest import States
 from springtide.engine.pools import COPIES, use
 from springtide.engine.record import RECORD
 from springtide.engine.staff import Staff
-from springtide.engine.worker.deposit import Deposit, StoreRuns
+from springtide.engine.worker.deposit import Deposit, Stored, StoreRuns
+from springtide.engine.worker.fault import corrupt
+from springtide.ids import SliceId
+from springtide.logs import room_logger
+
+log = room_logger(__name__)
 
 
 @dataclass(frozen=True)
 class Depositing:
-    """Placed tasks store what is on their workers."""
+    """Placed tasks store what is on their workers.
+
+    What one worker has lost, or has with the wrong bytes, another that has a copy is asked for.
+    """
 
     spark: SparkSession
     staff: Staff
@@ -25,18 +34,29 @@ class Depositing:
     def __call__(self, states: Sequence[States], stored: Set[str]) -> list[States] | None:
         """The states with durable runs only; None if some are not where they should be."""
         use(self.spark.sparkContext, COPIES)
-        deposits = list(dict.fromkeys(d for each in states for d in self.staff.deposits(each, stored)))
-        durable = whole(deposits, self._job(deposits) if deposits else {})
-        return None if durable is None else [with_deposits(each, durable) for each in states]
+        while True:
+            deposits = list(dict.fromkeys(d for each in states for d in self.staff.deposits(each, stored)))
+            done = self._job(deposits) if deposits else {}
+            faults = [fault for one in done.values() for fault in one.faults]
+            for fault in faults:
+                log.warning("a durable checkpoint: %s", fault)
+            news = self.staff.unsound(faults)
+            durable = whole(deposits, {number: one.refs for number, one in done.items()})
+            if durable is not None:
+                return [with_deposits(each, durable) for each in states]
+            if not news:
+                for error in missing(deposits, done):
+                    log.warning("a durable checkpoint was given up: %s", error)
+                return None
 
-    def _job(self, deposits: Sequence[Deposit]) -> dict[int, list[BlockRef]]:
+    def _job(self, deposits: Sequence[Deposit]) -> dict[int, Stored]:
         workers = tuple(dict.fromkeys(d.worker for d in deposits))
         task = StoreRuns(tuple(deposits), workers, self.staff.storage, self.staff.parts())
         numbers = self.spark.range(0, len(workers), 1, len(workers))
         with self.staff.watch.job("app", "making its state durable"):
             rows = self.staff.place(numbers, workers).mapInArrow(task, RECORD).collect()
         found = [json.loads(row.record) for row in rows]
-        return {number: [BlockRef.from_json(ref) for ref in refs] for number, refs in found}
+        return {number: Stored.from_json(fields) for number, fields in found}
 
 
 def whole(
@@ -46,10 +66,21 @@ def whole(
     found: dict[BlockRef, list[BlockRef]] = defaultdict(list)
     for number, deposit in enumerate(deposits):
         refs = stored.get(number, ())
-        if deposit.slices - frozenset().union(*(parse_slices(ref.slices) for ref in refs)):
+        if lacking(deposit, refs):
             return None
         found[deposit.run] += refs
     return found
+
+
+def lacking(deposit: Deposit, refs: Iterable[BlockRef]) -> frozenset[SliceId]:
+    """The slices of a deposit that no stored block stands for."""
+    return deposit.slices.difference(*(parse_slices(ref.slices) for ref in refs))
+
+
+def missing(deposits: Sequence[Deposit], done: Mapping[int, Stored]) -> list[BlockCorrupt]:
+    """What is wrong with the deposits that are not whole."""
+    results = [(deposit, done.get(number, Stored())) for number, deposit in enumerate(deposits)]
+    return [corrupt(deposit.run, stored.faults) for deposit, stored in results if lacking(deposit, stored.refs)]
 
 
 def with_deposits(states: States, durable: Mapping[BlockRef, Sequence[BlockRef]]) -> States:

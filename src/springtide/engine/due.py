@@ -1,13 +1,13 @@
 """What waits for the next epoch, and would have to wait for ever if no row came."""
 
 from springtide.engine.migrator import Migrator
-from springtide.engine.roster import Roster
+from springtide.engine.shared_roster import SharedRoster
 from springtide.migration.phase import Point
 
 
-def waiting(roster: Roster, migrator: Migrator) -> str | None:
+def waiting(shared: SharedRoster, migrator: Migrator) -> str | None:
     """What could be done at the beginning of an epoch now, in words; None if there is nothing."""
-    with roster.lock:
+    with shared.held() as roster:
         migration = migrator.current
         if migration is not None and migrator.stopping.due(Point.EPOCHS):
             return f"migration {migration.id} waits for the app to stop"

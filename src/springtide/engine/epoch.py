@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from springtide import faults
 from springtide.blocks.collect import Collector
-from springtide.blocks.errors import LineageBroken
+from springtide.blocks.errors import LineageBroken, TakenOver
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
@@ -157,6 +157,7 @@ class EpochRunner:
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
+                self.history.log.fence.check()
                 done = Computed(
                     head, self._before(head), reports=retold(head), replayed=True, published_again=True
                 )  # fmt: skip
@@ -267,7 +268,7 @@ class EpochRunner:
             try:
                 with self.staff.watch.job(sink.name, doing):
                     sink.spec.publish(self._output(sink, frames, manifest))
-            except StepFailed:
+            except (StepFailed, TakenOver):
                 raise
             except Exception as error:
                 raise explain(error, sink.name, doing) from error

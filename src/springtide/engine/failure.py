@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 
 from springtide.blocks.errors import TakenOver
+from springtide.confidential import hide
 from springtide.dataflow.errors import StepFailed
 from springtide.errors import SpringtideError
 
@@ -48,7 +49,7 @@ def explain(error: Exception, step: str, doing: str = "running its job") -> Step
 def stream_failure(text: str) -> str:
     """What a failed query says, without its ids, its plan and the JVM's stack."""
     told = text.split("\n\nJVM")[0].split("=== Streaming Query ===")[0]
-    return _STATE.sub("", _QUERY.sub("", told)).strip()
+    return hide(_STATE.sub("", _QUERY.sub("", told)).strip())
 
 
 def _last_line(text: str) -> str:

@@ -4,6 +4,7 @@ import re
 
 from pyspark.sql import SparkSession
 
+from springtide.confidential import masked_url
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.sources import Files
@@ -33,7 +34,7 @@ class NoFileSystem(SpringtideError):
         self.url, self.reason, self.remedy = url, reason, remedy
 
     def __str__(self) -> str:
-        return f"Spark cannot open {self.url!r}: {self.reason}. {self.remedy}"
+        return f"Spark cannot open {masked_url(self.url)!r}: {self.reason}. {self.remedy}"
 
 
 def check_checkpoint(spark: SparkSession, url: str) -> None:

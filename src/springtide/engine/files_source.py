@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from springtide.dataflow.sources import CORRUPT, Files
 from springtide.engine.json_records import STRICT, TEXT, JsonRecords, refused
+from springtide.engine.place import PLACE, in_files
 
 _FILE = "__file"
 _WHOLE = {"multiline", "encoding", "charset"}
@@ -14,13 +15,21 @@ It also reads files whose path has columns (`day=1/`).
 """
 
 
-def files_stream(spark: SparkSession, step: str, spec: Files) -> DataFrame:
-    """The rows of files; what does not fit the schema is in the column CORRUPT, or ends the epoch, as the spec says."""
+def files_stream(spark: SparkSession, step: str, spec: Files, *, placed: bool = False) -> DataFrame:
+    """The rows of files; what does not fit the schema is in the column CORRUPT, or ends the epoch, as the spec says.
+
+    If they are to be `placed`, the column PLACE tells where each stands.
+    """
     strict = spec.format == "json" and not spec.lenient
     if strict and not _WHOLE & {name.lower() for name in spec.options}:
         lines = spark.readStream.format("text").options(**{**spec.options, "wholetext": "false"}).load(spec.path)
         if lines.columns == ["value"]:
-            return _json_lines(lines, step, spec)
+            return _json_lines(lines, step, spec, placed=placed)
+    rows = _load(spark, spec, strict=strict)
+    return rows.select("*", *in_files(rows, spec.format)) if placed else rows
+
+
+def _load(spark: SparkSession, spec: Files, *, strict: bool) -> DataFrame:
     reader = spark.readStream.format(spec.format).options(**{**(STRICT if strict else {}), **spec.options})
     if spec.schema is None:
         return reader.load(spec.path)
@@ -32,13 +41,14 @@ def files_stream(spark: SparkSession, step: str, spec: Files) -> DataFrame:
     return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
 
 
-def _json_lines(lines: DataFrame, step: str, spec: Files) -> DataFrame:
+def _json_lines(lines: DataFrame, step: str, spec: Files, *, placed: bool) -> DataFrame:
     """One object a line; a blank line is no record."""
     assert spec.schema is not None, "JSON has a schema"
     json = JsonRecords(spec.schema, spec.options, lenient=False)
     records = lines.select(F.col("value").alias(TEXT), F.col("_metadata.file_path").alias(_FILE))
+    place = [F.xxhash64(_FILE).alias(PLACE)] if placed else []
     parsed = json.parsed(records.filter(F.col(TEXT).rlike(r"\S")))
     if spec.malformed == "fail":
         where = F.concat(F.lit("a line of "), F.col(_FILE))
-        return parsed.filter(refused(step, where, json.corrupt())).select(*json.columns())
-    return parsed.select(*json.columns(), json.corrupt().alias(CORRUPT))
+        return parsed.filter(refused(step, where, json.corrupt())).select(*json.columns(), *place)
+    return parsed.select(*json.columns(), json.corrupt().alias(CORRUPT), *place)

@@ -16,6 +16,7 @@ from springtide.dataflow.graph import Keyed, Source
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
+from springtide.engine.place import PLACE
 from springtide.engine.shedder import Producer, Tally, producer, tally
 from springtide.engine.spark_internals import spark_schema
 from springtide.engine.staff import Staff
@@ -207,7 +208,7 @@ class EpochFrames:
             rows = self._produced(step).shed(share) if share < 1 else None
             if isinstance(node, Keyed):
                 return self._from_blocks(step) if rows is None else rows
-            frame = _without_corrupt(self._sources[step] if rows is None else rows)
+            frame = _as_declared(self._sources[step] if rows is None else rows)
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
         graph = self.bound.graph
@@ -236,6 +237,7 @@ class EpochFrames:
         return kept
 
 
-def _without_corrupt(frame: DataFrame) -> DataFrame:
-    """Rows that fit the schema; the others stay only if the app has a way for them."""
-    return frame.filter(F.col(CORRUPT).isNull()).drop(CORRUPT) if CORRUPT in frame.columns else frame
+def _as_declared(frame: DataFrame) -> DataFrame:
+    """Rows that fit the schema, with its columns; the others stay only if the app has a way for them."""
+    fitting = frame.filter(F.col(CORRUPT).isNull()) if CORRUPT in frame.columns else frame
+    return fitting.drop(CORRUPT, PLACE)

@@ -21,10 +21,10 @@ from springtide.errors import BadType
 TAG = "__source"
 
 
-def open_source(spark: SparkSession, source: Source) -> DataFrame:
-    """A source's streaming DataFrame."""
+def open_source(spark: SparkSession, source: Source, *, placed: bool = False) -> DataFrame:
+    """A source's streaming DataFrame; `placed`, with the column PLACE if equal rows could not be told apart."""
     try:
-        frame = _open(spark, source)
+        frame = _open(spark, source, placed=placed and not source.spec.unique_rows)
     except Exception as error:
         raise StepFailed(source.name, "opening its source", str(error)) from error
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
@@ -32,16 +32,16 @@ def open_source(spark: SparkSession, source: Source) -> DataFrame:
     return frame
 
 
-def _open(spark: SparkSession, source: Source) -> DataFrame:
+def _open(spark: SparkSession, source: Source, *, placed: bool) -> DataFrame:
     spec = source.spec
     if isinstance(spec, Kafka):
-        return kafka_stream(spark, source.name, spec)
+        return kafka_stream(spark, source.name, spec, placed=placed)
     if isinstance(spec, Generator):
         return generator_stream(spark, spec.spec)
     if isinstance(spec, Streaming):
         return spec.open(spark)
     if isinstance(spec, Files):
-        return files_stream(spark, source.name, spec)
+        return files_stream(spark, source.name, spec, placed=placed)
     raise BadType(f"unknown kind of source {spec!r}")
 
 
@@ -57,7 +57,7 @@ class Inputs:
     @classmethod
     def open(cls, spark: SparkSession, graph: Graph) -> "Inputs":
         sources = graph.of(Source)
-        frames = [open_source(spark, source) for source in sources]
+        frames = [open_source(spark, source, placed=graph.may_shed) for source in sources]
         # A generator's offset is a number of rows; those of others tell less, or nothing.
         counter = None if all(isinstance(source.spec, Generator) for source in sources) else RowCounter(spark)
         if len(frames) == 1:

@@ -42,6 +42,8 @@ class Setting:
     """State that is not on its worker may be read from the durable store."""
     write_durable: bool = True
     """New state goes to the durable store at once."""
+    now_us: int | None = None
+    """The wall clock when the epoch was planned; the same when it is repeated."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames))
+    moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames), now_us=setting.now_us)
     tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
     behind = setting.staff.takeovers(node.name, state)
     for takeover in behind:
@@ -100,6 +102,7 @@ def run_keyed(
         tuple(r.report for r in records),
         stats.traffic,
         stats.hot_keys,
+        ahead_rows=stats.ahead_rows,
     )
     return Updated(after, output, _kept(records, share, moment), report)
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from springtide import faults
-from springtide.engine.cluster import NotEnoughWorkers
+from springtide.engine.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.growing import Growth
 from springtide.engine.roster import Roster
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.stopping import Stopping
 from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.logs import room_logger
@@ -28,22 +29,31 @@ class Migrator:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: SharedRoster,
+        cluster: Cluster,
         stopping: Stopping,
-        copied_since: Callable[[float], int],
+        copied_bytes: Callable[[], int],
         heat: Callable[[], Heat] = dict,
         *,
         start_s: float,
         ready_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.roster, self.stopping, self.copied_since, self.heat = roster, stopping, copied_since, heat
-        self.ready_s = ready_s
+        """`copied_bytes` tells what peer checkpoints have copied so far; `clock` is one that never jumps."""
+        self._shared, self._cluster, self.stopping = roster, cluster, stopping
+        self.copied_bytes, self.heat = copied_bytes, heat
+        self.ready_s, self._clock = ready_s, clock
         self.current: Migration | None = None
         """The one under way, or else the last."""
         self._count = 0
-        self._growth = Growth(roster, start_s)
+        self._growth = Growth(roster, cluster, start_s)
         self._stalled_at = Epoch(0)
         """The last epoch that stalled slices have seen."""
+
+    @property
+    def roster(self) -> Roster:
+        """For what is done with the roster held."""
+        return self._shared.mine
 
     @property
     def busy(self) -> bool:
@@ -56,16 +66,15 @@ class Migrator:
 
     def scale(self, workers: int, strategy: str, options: Options) -> Migration:
         """Grow or shrink to so many workers."""
-        roster = self.roster
-        with roster.lock:
+        with self._shared.held() as roster:
             now, most = len(roster.staying()), roster.plan.slices
         if not 1 <= workers <= most:
             raise Refused(f"expected 1 to {most} workers (one slice each), got {workers}")
         if workers > now:  # Without the lock, which epochs wait for: a cluster manager may be slow to answer.
-            roster.cluster.check(workers, force=options.force)
-        with roster.lock:
+            self._cluster.check(workers, force=options.force)
+        with self._shared.held() as roster:
             now = len(roster.staying())
-            if strategy in STOPPING and not roster.cluster.alone:
+            if strategy in STOPPING and not self._cluster.alone:
                 raise Refused(f"{strategy!r} replaces all workers, and other apps work on them: use {sorted(LIVE)}")
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
             self._growth.want(workers)
@@ -85,8 +94,8 @@ class Migrator:
         self, operator: str, slices: frozenset[SliceId], to: WorkerId, strategy: str, options: Options
     ) -> Migration:
         """Move some slices of an operator to a worker."""
-        with self.roster.lock:
-            plan = self.roster.plan
+        with self._shared.held() as roster:
+            plan = roster.plan
             share = plan.operators.get(operator)
             if share is None:
                 raise Unknown(f"expected a keyed step of {sorted(plan.operators)}, got {operator!r}")
@@ -103,20 +112,24 @@ class Migrator:
 
     def take_on(self, workers: list[Worker], strategy: str, what: str) -> Migration:
         """Give workers that have come by themselves their share."""
-        with self.roster.lock:
+        with self._shared.held():
             migration = self._request(strategy, what, Options())
             self._begin_joining(migration, workers, Options())
             return migration
 
     def cancel(self) -> Migration:
         """Give the migration under way up; slices that have moved go back."""
-        with self.roster.lock:
-            if self.current is None or not self.current.under_way:
+        with self._shared.held():
+            migration = self.current
+            if migration is None or not migration.under_way:
                 raise Refused("there is no migration under way")
-            if self.current.stops and self.current.state != PREPARE:
+            if migration.stops and migration.state != PREPARE:
                 raise Refused("the app has stopped to swap its workers, and cannot go back: wait for it")
-            self._call_off(self.current, "cancelled on request")
-            return self.current
+            awaited = not migration.begun and not migration.stops
+            self._call_off(migration, "cancelled on request")
+        if awaited:  # Its workers have not come yet, and are not wanted any more.
+            self._growth.give_back()
+        return migration
 
     def lost(self, workers: frozenset[WorkerId]) -> None:
         """Workers are gone: what has begun to move can't go on as planned."""
@@ -138,11 +151,12 @@ class Migrator:
                 self._flip(step.moves)
                 migration.flipped += step.moves
                 migration.enter(MOVING)
+                migration.flipped_s = self._clock()
                 migration.go_on()
                 if migration.step is not None:
                     return
                 break
-            if isinstance(step, Hold) and time.time() - migration.phases[MOVING] < step.seconds:
+            if isinstance(step, Hold) and self._clock() - migration.flipped_s < step.seconds:
                 return
             migration.go_on()
         self._finish(migration)
@@ -155,9 +169,9 @@ class Migrator:
             return False
         step = migration.step
         if isinstance(step, Supply) and migration.entered and self.roster.head is not None:
-            return self._there(step) or time.time() > migration.deadline
+            return self._there(step) or self._clock() > migration.deadline_s
         if isinstance(step, Hold):
-            return time.time() - migration.phases[MOVING] >= step.seconds
+            return self._clock() - migration.flipped_s >= step.seconds
         return True
 
     def _request(self, strategy: str, what: str, options: Options) -> Migration:
@@ -165,7 +179,8 @@ class Migrator:
         if self.current is not None and self.current.under_way:
             raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
         self._count += 1
-        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun)
+        copied = self.copied_bytes()
+        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun, copied_before=copied)
         return self.current
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:
@@ -173,18 +188,18 @@ class Migrator:
         growth, failure = self._growth, ""
         try:
             new = growth.bring(workers, lambda: migration.under_way)
-            with self.roster.lock:
+            with self._shared.held():
                 if migration.under_way:
                     self._begin_joining(migration, new, options)
                     return
         except Exception as error:
             failure = _reason(error)
             log.info("migration %s: its workers could not be taken on: %s", migration.id, failure)
-        with self.roster.lock:
+        with self._shared.held():
             if migration.under_way:
                 growth.undo()
                 migration.end(FAILED, failure)
-            growth.give_back()  # Also if it was called off, which may have been just before it asked.
+        growth.give_back()  # Also if it was called off, which may have been just before it asked.
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
@@ -217,11 +232,11 @@ class Migrator:
                     replicas[move.operator][move.slice] = (*there, move.target)
             roster.change(roster.owners(), replicas, keep_stalled=True)
             migration.entered = True
-            migration.deadline = time.time() + self.ready_s
+            migration.deadline_s = self._clock() + self.ready_s
         if self._there(step):
-            migration.bytes = self.copied_since(migration.began_at)
+            migration.bytes = self.copied_bytes() - migration.copied_before
             return True
-        if time.time() > migration.deadline:
+        if self._clock() > migration.deadline_s:
             self._call_off(migration, f"the targets were not ready in {self.ready_s:.0f} s", FAILED)
         else:
             roster.hurry()
@@ -281,9 +296,8 @@ class Migrator:
             return
         if migration.joining or migration.leaving:
             roster.wanted = len(roster.staying()) - len(migration.joining)
-        elif not migration.begun:  # Its workers have not come yet, and are not wanted any more.
+        elif not migration.begun:
             self._growth.undo()
-            self._growth.give_back()
         if migration.flipped:
             back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
             migration.cancelling, migration.at, migration.entered = True, 0, False

@@ -1,16 +1,27 @@
 """Sinks that can tell before the first epoch that they would fail."""
 
-from springtide.dataflow.errors import StepFailed
+from springtide.blocks.store import Store
+from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Sink
+from springtide.engine.sparklog import lineage
 
 
-def check_sinks(graph: Graph) -> None:
+def check_sinks(graph: Graph, checkpoint: Store) -> None:
     """Ask every sink that can be asked; an error names the step."""
+    try:
+        known = lineage(checkpoint)
+    except FileNotFoundError:
+        known = None  # Spark makes it up when the first query starts.
+    places: dict[str, str] = {}
     for sink in graph.of(Sink):
         check = getattr(sink.spec, "check", None)
         if check is None:
             continue
         try:
-            check()
+            place = getattr(sink.spec, "place", sink.name)
+            check(known)
         except Exception as error:
             raise StepFailed(sink.name, "opening its sink", str(error)) from error
+        if place in places:
+            raise BadGraph(sink.name, "a path of its own", f"{place!r}, where {places[place]!r} writes")
+        places[place] = sink.name

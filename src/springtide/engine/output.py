@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
+from springtide.dataflow.parts import part_of
 from springtide.engine.record import RECORD
 from springtide.engine.worker.rows import EachPart
 from springtide.engine.worker.task import Storage
@@ -42,6 +43,9 @@ class CommittedOutput:
         rows = self.table()
         return rows.sort_by([(column, "descending")]).slice(0, n)
 
-    def each_part(self, function: Callable[[int, pa.Table], None]) -> list[int]:
-        parts = self.frame().mapInArrow(EachPart(function, self.schema), RECORD).collect()
-        return [int(row.record) for row in parts]
+    def each_part(self, function: Callable[[int, pa.Table], None], parts: int | None = None) -> list[int]:
+        rows = self.frame()
+        if parts is not None:
+            rows = rows.repartitionById(parts, F.expr(part_of(self.key, parts)))
+        done = rows.mapInArrow(EachPart(function, self.schema), RECORD).collect()
+        return [int(row.record) for row in done]

@@ -28,6 +28,7 @@ class MapStats:
     busy_s: float = 0.0
     traffic: tuple[Sent, ...] = ()
     hot_keys: tuple[HotKey, ...] = ()
+    ahead_rows: int = 0
 
     def __add__(self, other: "MapStats") -> "MapStats":
         return MapStats(
@@ -38,6 +39,7 @@ class MapStats:
             self.busy_s + other.busy_s,
             (*self.traffic, *other.traffic),
             hottest((*self.hot_keys, *other.hot_keys)),
+            self.ahead_rows + other.ahead_rows,
         )
 
     def to_json(self) -> str:

@@ -5,8 +5,11 @@ import time
 
 from pyspark import SparkContext
 
+from springtide.engine.cluster import Cluster
 from springtide.engine.migrator import Migrator
 from springtide.engine.roster import Roster
+from springtide.engine.shared_roster import SharedRoster
+from springtide.ids import WorkerId
 from springtide.logs import room_logger
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.ring import Ring
@@ -23,8 +26,16 @@ GRACE_S = 4.0
 class Recovery:
     """Heals the roster: at once when asked between epochs, and in a thread beside them."""
 
-    def __init__(self, roster: Roster, migrator: Migrator, context: SparkContext, tag: str, start_s: float) -> None:
-        self.roster, self.migrator, self.start_s = roster, migrator, start_s
+    def __init__(
+        self,
+        roster: SharedRoster,
+        cluster: Cluster,
+        migrator: Migrator,
+        context: SparkContext,
+        tag: str,
+        start_s: float,
+    ) -> None:
+        self._roster, self._cluster, self.migrator, self.start_s = roster, cluster, migrator, start_s
         self.tag = tag
         """Of the jobs that a lost worker may hold up."""
         self.jobs = 0
@@ -41,16 +52,25 @@ class Recovery:
         let_go(self._thread)
 
     def recover(self) -> bool:
-        """Promote those who stand by for slices of lost workers; True if there were any."""
-        roster = self.roster
-        lost = roster.lost()
-        if not lost:
-            return False
-        log.warning("lost workers %s; those who stand by take their slices", ", ".join(sorted(lost)))
-        survivors = [w for w in roster.plan.workers if w.id not in lost]
-        if not survivors:
-            survivors = roster.cluster.wait_for(1, self.start_s)[:1]
-            roster.cluster.warm_up([w.id for w in survivors])
+        """Promote those who stand by for slices of lost workers; True if there were any.
+
+        If all are lost, another one is waited for, while nobody holds the roster.
+        """
+        newcomers: list[Worker] = []
+        while True:
+            with self._roster.held() as roster:
+                lost = roster.lost()
+                if not lost:
+                    return False
+                survivors = [w for w in roster.plan.workers if w.id not in lost] or newcomers
+                if survivors:
+                    log.warning("lost workers %s; those who stand by take their slices", ", ".join(sorted(lost)))
+                    self._replace(roster, lost, survivors)
+                    return True
+            newcomers = self._cluster.wait_for(1, self.start_s)[:1]
+            self._cluster.warm_up([w.id for w in newcomers])
+
+    def _replace(self, roster: Roster, lost: frozenset[WorkerId], survivors: list[Worker]) -> None:
         if lost.issuperset(roster.ring.workers):
             roster.ring = Ring.even(roster.plan.slices, survivors)
         else:
@@ -61,25 +81,10 @@ class Recovery:
                     roster.ring = roster.ring.joined(stranded)
         roster.leaving -= lost
         self.migrator.lost(lost)
-        self._promote(survivors)
+        _promote(roster, survivors)
         roster.standbys.lost(lost)
         roster.widen()
         roster.hurry()
-        return True
-
-    def _promote(self, survivors: list[Worker]) -> None:
-        """A lost worker's slices go to those who stand by for them, to one that is ready if there is one."""
-        roster = self.roster
-        ids = {w.id for w in survivors}
-        owners, replicas, ready = roster.owners(), roster.standing_by(), roster.ready()
-        for step in owners:
-            for number, owner in enumerate(owners[step]):
-                left = tuple(w for w in replicas[step][number] if w in ids)
-                if owner not in ids:
-                    able = [w for w in left if number in ready[step, w]]
-                    owners[step][number] = next(iter([*able, *left, roster.ring.owner(number)]))
-                replicas[step][number] = tuple(w for w in left if w != owners[step][number])
-        roster.change(owners, replicas, tuple(survivors))
 
     def _watch(self) -> None:
         """Runs beside the epochs: a lost worker ends the job that waits for it; a new one is taken on.
@@ -90,12 +95,12 @@ class Recovery:
         noticed = 0.0
         while not self._stopped.wait(WATCH_S):
             try:
-                with self.roster.lock:  # Else the plan may change between two looks, and a sound job is cancelled.
-                    lost = frozenset() if self.migrator.swapping else self.roster.lost()
+                with self._roster.held() as roster:  # Else the plan may change between two looks, and a sound job ends.
+                    lost = frozenset() if self.migrator.swapping else roster.lost()
                     noticed = (noticed or time.monotonic()) if lost and self.jobs else 0.0
                     if noticed and time.monotonic() - noticed > GRACE_S:
                         self._context.cancelJobsWithTag(self.tag)
-                self.roster.cluster.sweep()
+                self._cluster.sweep()
                 if not lost:
                     self._heal()
             except Exception as error:
@@ -104,16 +109,29 @@ class Recovery:
 
     def _heal(self) -> None:
         """After a loss: Spark's cluster manager sends a replacement; take it on."""
-        roster = self.roster
-        with roster.lock:
+        with self._roster.held() as roster:
             short = roster.wanted - len(roster.staying())
             if short <= 0 or roster.head is None or self.migrator.busy:
                 return
             known = {w.id for w in roster.plan.workers}
-        new = [w for w in roster.cluster.workers() if w.id not in known][:short]
-        warm = roster.cluster.warm_up([w.id for w in new]) if new else frozenset()
-        with roster.lock:
+        new = [w for w in self._cluster.workers() if w.id not in known][:short]
+        warm = self._cluster.warm_up([w.id for w in new]) if new else frozenset()
+        with self._roster.held() as roster:
             joining = roster.still_new(new, warm)
             if joining and not self.migrator.busy:
                 names = ", ".join(w.id for w in joining)
                 self.migrator.take_on(joining, DEFAULT, f"in place of a lost worker: {names}")
+
+
+def _promote(roster: Roster, survivors: list[Worker]) -> None:
+    """A lost worker's slices go to those who stand by for them, to one that is ready if there is one."""
+    ids = {w.id for w in survivors}
+    owners, replicas, ready = roster.owners(), roster.standing_by(), roster.ready()
+    for step in owners:
+        for number, owner in enumerate(owners[step]):
+            left = tuple(w for w in replicas[step][number] if w in ids)
+            if owner not in ids:
+                able = [w for w in left if number in ready[step, w]]
+                owners[step][number] = next(iter([*able, *left, roster.ring.owner(number)]))
+            replicas[step][number] = tuple(w for w in left if w != owners[step][number])
+    roster.change(owners, replicas, tuple(survivors))

@@ -1,6 +1,5 @@
 """The roster: who works, who owns what and who stands by. Changed between epochs, one change at a time."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +17,7 @@ Replicas = dict[str, list[tuple[WorkerId, ...]]]
 
 @dataclass
 class Roster:
-    """The plan and the ring behind it. Whoever reads more than one of its fields, or changes one, holds the lock."""
+    """The plan and the ring behind it. Threads have it through a SharedRoster, which gives it to one at a time."""
 
     cluster: Cluster
     standbys: Standbys
@@ -38,7 +37,6 @@ class Roster:
     """The plan under which it was committed; None before the first epoch of this driver."""
     leaving: set[WorkerId] = field(default_factory=set)
     """Workers that are let go once nothing is on them."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def staying(self) -> list[Worker]:
         """The workers of the plan that are not about to be let go."""
@@ -90,8 +88,8 @@ class Roster:
             replicas[step] = [tuple(dict.fromkeys((*wanted, *now))) for wanted, now in both]
         self.change(self.owners(), replicas)
 
-    def settle(self) -> None:
-        """Replicas as the ring has them; workers that nobody needs any more are let go."""
+    def settle(self) -> set[WorkerId]:
+        """Replicas as the ring has them; returns the workers that nobody needs any more, and who are to be let go."""
         desired = self._desired()
         if self.standing_by() != desired:
             self.widen()
@@ -105,7 +103,7 @@ class Roster:
             staying = tuple(w for w in self.plan.workers if w.id not in idle)
             self.change(self.owners(), self.standing_by(), staying)
             self.standbys.lost(idle)
-            self.cluster.dismiss(idle, self.wanted)
+        return idle
 
     def unsettled(self) -> bool:
         """Whether `settle` would change something now."""

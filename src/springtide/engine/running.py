@@ -14,13 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.earlier import driver_name
 from springtide.blocks.errors import TakenOver
 from springtide.blocks.generation import SPARK, current, open_generation
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
-from springtide.blocks.patience import PatientStore
+from springtide.blocks.patience import FencedStore, PatientStore
 from springtide.blocks.record import AppRecord
-from springtide.blocks.store import Store, open_store
+from springtide.blocks.store import LocalStore, Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
 from springtide.dataflow.errors import StepFailed
@@ -37,6 +38,7 @@ from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.job_watch import JobWatch
 from springtide.engine.kafka.session import equipped
+from springtide.engine.local_directory import blocks_directory
 from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.pulse import Pulse
@@ -45,6 +47,7 @@ from springtide.engine.session import SparkDied, make_session, retaining
 from springtide.engine.sharing import Lease
 from springtide.engine.spark_internals import Nudges, admit, jvm_status
 from springtide.engine.staff import Alone, Staff
+from springtide.engine.until import Covered
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker_check import check_elsewhere, check_here
 from springtide.engine.workforce import Workforce
@@ -59,6 +62,7 @@ from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
 from springtide.plan.plan import Plan, even_plan
 from springtide.plan.shedding import Shedding
+from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
 
 EMBEDDED = WorkerId("driver")
@@ -89,6 +93,8 @@ class Running:
         self.config = config
         self.listeners = listeners
         self.reports: list[EpochReport] = []
+        """Of the last epochs, as many as the config says. Each epoch makes another list: one at hand stays as it is."""
+        self._covered = Covered()
         self.totals = Totals()
         """What the epochs of this run come to."""
         self._done = threading.Event()
@@ -102,8 +108,8 @@ class Running:
         self.at_end: list[Callable[[], None]] = []
         """Called when the app ends, however it ends."""
         store = open_store(_absolute(config.checkpoint))
-        self.store = PatientStore(store)
-        """For whatever is written while the app runs: a store that is away is waited for."""
+        self.store: Store = store
+        """For what is told of the app while it runs."""
         self.graph = dataflow.graph()  # One that does not hold together is refused before Spark starts.
         self._on_start = on_start
         made = spark is None
@@ -126,27 +132,31 @@ class Running:
         check_sources(spark, graph)
         check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
-        check_sinks(graph)
+        check_sinks(graph, current(store))
         bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
         kinds = {source.name: source.spec.kind for source in graph.of(Source)}
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)
         record.check(store)
         ManifestLog(current(store)).check_readable()
+        if isinstance(store, LocalStore):
+            make_private(store.root)
         self._claim = held = claim(store)
         held.on_lost = self._taken_over
-        store = self.store
+        self.store = FencedStore(store, held)
+        store = PatientStore(store)
         own = open_generation(store, held)
-        record.write(store)
-        self._log, self._told = ReportLog(store), last_told(store)
-        local = None if config.local is None else _absolute(config.local)
-        if local is None:
+        record.write(self.store)
+        self._log, self._told = ReportLog(self.store, config.keep_reports, held.generation), last_told(store)
+        if config.local is not None:
+            local = blocks_directory(_absolute(config.local), dataflow.name, store.url)
+        else:
             self._scratch = make_scratch(dataflow.name)
             local = str(self._scratch)
         self._watch = JobWatch(spark.sparkContext, config.stall_s)
         self._watch.on_stuck = self.finish
         self._watch.start()
-        storage = Storage(local, store.url, config.workforce is not None)
+        storage = Storage(local, store.url, config.workforce is not None, driver_name(held.generation))
         self._staff = self._hire(dataflow, bound, self._watch, storage, ManifestLog(own).head())
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None
@@ -254,11 +264,11 @@ class Running:
         report = replace(report, untold=report.replayed and report.epoch > self._told)
         self._told = max(self._told, report.epoch)
         self._log.append(report)
-        self.reports.append(report)
-        self.totals = self.totals.after(report)
+        self.reports = [*self.reports, report][-self.config.keep_reports :]
+        self._covered, self.totals = self._covered.after(report), self.totals.after(report)
         for listener in self.listeners:
             listener(report)
-        if self.config.until.reached(self.reports):
+        if self.config.until.reached(self._covered):
             self._done.set()
 
     def finish(self) -> None:
@@ -270,7 +280,7 @@ class Running:
         self.finish()
 
     def wait(self, timeout_s: float | None = None) -> list[EpochReport]:
-        """Wait until the app ends by itself, then clean up; raises what made it fail.
+        """Wait until the app ends by itself, then clean up; the last reports. Raises what made it fail.
 
         With a timeout, TimeoutError if it still runs then.
         """

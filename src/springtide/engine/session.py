@@ -12,11 +12,23 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from springtide import confidential
+from springtide.confidential import Discreet
 from springtide.engine.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.java import find_java
+from springtide.engine.own_machine import ENVIRONMENT, LOOPBACK, closed_settings, on_this_machine
 from springtide.engine.slim_java import usable_home
-from springtide.engine.spark_internals import quiet_accumulators
+from springtide.engine.spark_internals import (
+    Executors,
+    close_executor_files,
+    guard_callbacks,
+    make_room_for_executor_files,
+    own_name,
+    quiet_accumulators,
+    start_jvm,
+)
 from springtide.errors import SpringtideError
+from springtide.scratch import make_scratch
 
 DAEMON_SETTING, DAEMON = "spark.python.daemon.module", "springtide.engine.worker.daemon"
 
@@ -28,16 +40,23 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.shuffle.compress": "false",
     "spark.python.worker.reuse": "true",
+    # Spark remembers finished work for its web pages. Nobody looks at them, and some of it is large.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "20",
     DAEMON_SETTING: DAEMON,
     # Over TCP every Python task waits some 40 ms for its first rows.
     "spark.python.unix.domain.socket.enabled": "true",
+    # What Spark shows of settings and of options of sources, it shows without these.
+    "spark.redaction.regex": f"(?i){confidential.NAMES}",
 }
 """For sessions that we make; each can be overridden."""
 
 WORKER_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(256 << 20), "MALLOC_TRIM_THRESHOLD_": str(512 << 20)}
 """Workers keep freed memory for the next epoch, instead of asking the system for the same pages again."""
 
-DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+DRIVER_OPTIONS, EXECUTOR_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 
 CLUSTER_SETTINGS = {
     "spark.scheduler.mode": "FAIR",
@@ -56,11 +75,8 @@ CLUSTER_SETTINGS = {
 }
 """For sessions with several workers; each can be overridden."""
 
-BOX_SETTINGS = {
-    # Executors that share a machine: quick to start, little compiling, one thread to collect garbage.
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
-"""For a cluster in a box; each can be overridden."""
+BOX_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Executors that share a machine: quick to start, little compiling, one thread to collect garbage."""
 
 
 FOR_EVER = "36500d"
@@ -83,6 +99,21 @@ class SparkDied(SpringtideError):
         return (
             f"Spark's JVM has ended by {how} while the app ran. What was committed is safe, and the epoch in flight "
             f"is run again: start the app once more.{hint}"
+        )
+
+
+class WrongJvm(SpringtideError):
+    """Another session has started the JVM of this process, of which there is one, for another purpose."""
+
+    def __init__(self, name: str, master: str) -> None:
+        super().__init__(name, master)
+        self.name, self.master = name, master
+
+    def __str__(self) -> str:
+        meant = "this machine alone" if self.name == LOOPBACK else "the network"
+        return (
+            f"expected a Spark that fits the master {self.master}, got one in this process that was started for "
+            f"{meant} (it calls itself {self.name}). Run the app in a process of its own, or give it a session: spark=…"
         )
 
 
@@ -129,8 +160,8 @@ EPOCH_SETTINGS = {
 """For the private session in which Spark runs our epochs; the user's own keeps its settings."""
 
 
-@dataclass(frozen=True)
-class SessionConfig:
+@dataclass(frozen=True, repr=False)
+class SessionConfig(Discreet):
     """How to make a session when the user gives none."""
 
     master: str = field(default_factory=lambda: f"local[{os.cpu_count() or 1}]")
@@ -150,15 +181,45 @@ def make_session(app: str, config: SessionConfig) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    here, boxed = on_this_machine(config.master), config.master.startswith("local-cluster")
+    settings = session_settings(config, make_scratch("spark") if here else None)
+    confidential.remember_settings(settings)
     builder = SparkSession.builder.master(config.master).appName(app)
-    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment()}
-    for key, value in {**ours, **config.settings, DRIVER_OPTIONS: _driver_options(config)}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     with _signals_left_alone():
+        shown = {key: value for key, value in settings.items() if not confidential.is_secret(key)}
+        start_jvm({"spark.master": config.master, **shown}, ENVIRONMENT if here else {})
+        _check_jvm(config.master)
+        if boxed:
+            make_room_for_executor_files()
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(config.log_level)
     quiet_accumulators(spark)
+    guard_callbacks(spark)
+    if boxed:
+        close_executor_files(spark)
+        Executors(spark).close_pages()
     return spark
+
+
+def session_settings(config: SessionConfig, scratch: Path | None) -> dict[str, str]:
+    """All settings of a session; one on this machine keeps what is temporary in `scratch`. The user's own win."""
+    closed = {} if scratch is None else closed_settings(scratch)
+    ours = {**DEFAULTS, **_worker_settings(config), **executor_environment(), **closed}
+    return {**ours, **config.settings, **_java_options(config, scratch)}
+
+
+def _check_jvm(master: str) -> None:
+    """Raise WrongJvm if a box would listen on the network, or a cluster could not reach the driver."""
+    name, boxed = own_name(), master.startswith("local-cluster")
+    if (boxed and name != LOOPBACK) or (not on_this_machine(master) and name == LOOPBACK != _told_name()):
+        raise WrongJvm(name, master)
+
+
+def _told_name() -> str | None:
+    """The name that the user wants Spark to have, if any."""
+    return os.environ.get("SPARK_LOCAL_HOSTNAME") or os.environ.get("SPARK_LOCAL_IP")
 
 
 def _quiet_libraries() -> None:
@@ -187,7 +248,7 @@ def _worker_settings(config: SessionConfig) -> dict[str, str]:
     boxed = config.master.startswith("local-cluster")
     shared = CLUSTER_SETTINGS if config.workers else {}
     asked = manager_settings(config.master, config.workers) if config.workers and not boxed else {}
-    return {**shared, **asked, **(BOX_SETTINGS if boxed else {})}
+    return {**shared, **asked}
 
 
 def executor_environment() -> dict[str, str]:
@@ -198,14 +259,17 @@ def executor_environment() -> dict[str, str]:
     return {f"spark.executorEnv.{name}": value for name, value in variables.items()}
 
 
-def _driver_options(config: SessionConfig) -> str:
-    """Options of the driver's JVM. Spark warns before any level can be set: a log configuration prevents it.
-
-    What the user gives comes last and wins.
-    """
+def _java_options(config: SessionConfig, scratch: Path | None) -> dict[str, str]:
+    """Options of the driver's JVM, and of executors in a box; what the user gives comes last and wins."""
+    # Spark warns before any level can be set: a log configuration prevents it.
     log = Path(__file__).with_name("log4j2.properties").as_uri()
-    ours = f"-Dlog4j2.configurationFile={log} -Dspringtide.log.level={config.log_level}"
-    return f"{ours} {config.settings.get(DRIVER_OPTIONS, '')}".strip()
+    temporary = [] if scratch is None else [f'"-Djava.io.tmpdir={scratch}"']
+    ours = {DRIVER_OPTIONS: [f"-Dlog4j2.configurationFile={log}", f"-Dspringtide.log.level={config.log_level}"]}
+    if config.master.startswith("local-cluster"):
+        ours[EXECUTOR_OPTIONS] = [BOX_OPTIONS]
+    return {
+        name: " ".join([*options, *temporary, config.settings.get(name, "")]).strip() for name, options in ours.items()
+    }
 
 
 def prepare_epoch_session(spark: SparkSession) -> None:

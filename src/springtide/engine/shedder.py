@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType, MapType, StructType, VariantType
 
 from springtide.dataflow.graph import Node, Source
 from springtide.dataflow.kafka import MALFORMED
-from springtide.dataflow.sources import CORRUPT, Streaming
+from springtide.dataflow.sources import CORRUPT
 from springtide.engine.utility import Cut, cut, histogram, worth
 from springtide.ids import Epoch
 from springtide.plan.shedding import BITS, threshold
@@ -52,13 +52,12 @@ class Producer:
 def producer(frame: DataFrame, node: Node, epoch: Epoch, shares: Sequence[float]) -> Producer:
     """The rows of a producer, ready to be shed to these shares.
 
-    Equal rows would share one fate, and a key with many of them would swing between all and nothing. Where a source
-    may give equal rows, they are told apart by where they stand as well; but not those of a user's own DataFrame:
-    after a shuffle in it, places are not the same when a task is repeated.
+    The choice depends on the row alone, and not on the task that reads it: another one may read it when the epoch is
+    repeated. Equal rows share one fate, and a key with many of them would swing between all and nothing. So rows of
+    sources that may give equal ones have their place as a column, where it is known.
     """
     columns = [f"`{c.name.replace('`', '``')}`" for c in frame.schema if _hashable(c.dataType)]
-    placed = isinstance(node, Source) and not node.spec.unique_rows and not isinstance(node.spec, Streaming)
-    parts = [f"{epoch}L", f"'{node.name}'", *columns, *(["monotonically_increasing_id()"] if placed else [])]
+    parts = [f"{epoch}L", f"'{node.name}'", *columns]
     utility = node.utility if isinstance(node, Source) else None
     more = [] if utility is None else [f"{worth(utility)} AS {WORTH}"]
     rows = frame.selectExpr("*", f"xxhash64({', '.join(parts)}) & {(1 << BITS) - 1}L AS {LOT}", *more)

@@ -11,13 +11,25 @@ NOT_BEGUN = "-"
 """In place of the offset of a source that has not given anything yet."""
 
 
-def offsets(store: Store, epoch: Epoch, sources: int) -> tuple[str, ...]:
-    """Where each of the app's sources ends in an epoch, as Spark logged it before the epoch began."""
+def entry(store: Store, epoch: Epoch) -> str:
+    """What Spark logged of an epoch before it began; it is the same when the epoch is repeated. Empty if nothing."""
     try:
-        lines = store.get(f"{DIRECTORY}/offsets/{epoch}").decode().splitlines()
+        return store.get(f"{DIRECTORY}/offsets/{epoch}").decode()
     except FileNotFoundError:
-        return ()
-    return tuple(lines[2 : 2 + sources])
+        return ""
+
+
+def offsets(logged: str, sources: int) -> tuple[str, ...]:
+    """Where each of the app's sources ends in an epoch, by its entry."""
+    return tuple(logged.splitlines()[2 : 2 + sources])
+
+
+def planned_us(logged: str) -> int | None:
+    """The wall clock when Spark planned an epoch, in microseconds since the Unix epoch, by its entry."""
+    try:
+        return int(json.loads(logged.splitlines()[1])["batchTimestampMs"]) * 1_000
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
 
 
 def fit(store: Store, sources: int, *, nudged: bool) -> None:

@@ -13,6 +13,7 @@ from springtide.engine.keeping import Keeping
 from springtide.engine.replan import Replan
 from springtide.engine.standby import Kept, owed
 from springtide.engine.worker.deposit import Deposit
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.ids import WorkerId
@@ -78,6 +79,9 @@ class Staff(Protocol):
 
     def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
         """Who can make which runs durable, beside those that are."""
+
+    def unsound(self, faults: Sequence[Fault]) -> bool:
+        """Blocks were found missing or damaged. True if that was not known, so that somebody else may be asked."""
 
     def went_back(self, head: Manifest | None) -> None:
         """The app goes on from an earlier state: what workers have kept since is of no use."""
@@ -145,6 +149,9 @@ class Alone:
     def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
         runs = (run for state in states.values() for run in state.runs if run.name not in stored)
         return [Deposit(run, parse_slices(run.slices), self.plan.workers[0].id) for run in runs]
+
+    def unsound(self, faults: Sequence[Fault]) -> bool:
+        return False
 
     def went_back(self, head: Manifest | None) -> None:
         return None

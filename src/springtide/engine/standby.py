@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from springtide.blocks.block import BlockRef, parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState, Pending
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.ids import Epoch, SliceId, WorkerId
 from springtide.plan.plan import OperatorPlan, Plan
@@ -55,6 +56,8 @@ class Standbys:
         self._copying: Manifest | None = None
         self._lacking: dict[tuple[str, WorkerId], frozenset[SliceId]] = defaultdict(frozenset)
         """Slices whose runs a worker should have, as it wrote them, and has not."""
+        self._unsound: set[tuple[str, WorkerId]] = set()
+        """Runs that a worker wrote and has no more, or not with the right bytes."""
         self._let_go: list[str] = []
         """Blocks that workers can remove."""
         self._current: set[str] = set()
@@ -116,13 +119,22 @@ class Standbys:
     def holders(
         self, run: BlockRef, slices: frozenset[SliceId], share: OperatorPlan, plan: Plan
     ) -> Mapping[WorkerId, set[SliceId]]:
-        """Who can give a run's slices: the worker that wrote it, else their owners, who got parts of it."""
+        """Who can give a run's slices: the worker that wrote it, else one that got parts of it, owners first.
+
+        If nobody is known to have a slice, its owner is asked, who may find it in the durable store.
+        """
         found: dict[WorkerId, set[SliceId]] = defaultdict(set)
-        writer = plan.worker(WorkerId(run.worker))
-        lost = self._lacking.get((run.operator, WorkerId(run.worker)), frozenset())
+        writer = WorkerId(run.worker)
+        written = plan.worker(writer) is not None and (run.name, writer) not in self._unsound
+        lost = self._lacking.get((run.operator, writer), frozenset())
         for slice_id in slices:
-            there = writer is not None and slice_id not in lost
-            found[WorkerId(run.worker) if there else share.owners[slice_id]].add(slice_id)
+            if written and slice_id not in lost:
+                found[writer].add(slice_id)
+                continue
+            owner = share.owners[slice_id]
+            others = (worker.id for worker in plan.workers)
+            able = (w for w in (owner, *others) if slice_id in self._in_parts(w, run))
+            found[next(able, owner)].add(slice_id)
         return found
 
     def copying(self, manifest: Manifest) -> None:
@@ -188,6 +200,24 @@ class Standbys:
             self._let_go += [part.name for part, kept in zip(parts, left, strict=True) if kept is None]
             self._parts[worker][name] = tuple(part for part in left if part is not None)
 
+    def unsound(self, faults: Iterable[Fault]) -> bool:
+        """Blocks were found missing or damaged: they are no copies any more. True if that was not known."""
+        news = False
+        for fault in faults:
+            block, worker = fault.block, fault.worker
+            slices = parse_slices(block.slices)
+            for run, parts in list(self._parts[worker].items()):
+                left = tuple(part for part in parts if part.name != block.name)
+                news |= left != parts
+                self._parts[worker][run] = left
+            if block.worker == worker and (block.name, worker) not in self._unsound:
+                self._unsound.add((block.name, worker))
+                news = True
+            for slice_id in slices:
+                self._bases[block.operator, worker].pop(slice_id, None)
+            self._copying = None
+        return news
+
     def pinned(self) -> set[str]:
         """The runs that bases need, beside those of the last manifests."""
         states = list(self._states.values())
@@ -223,11 +253,15 @@ class Standbys:
 
     def _held(self, worker: WorkerId, run: BlockRef) -> frozenset[SliceId]:
         """The slices of a run that a worker has: all if it wrote it."""
-        parts = self._parts.get(worker, {}).get(run.name, ())
-        held = frozenset().union(*(parse_slices(part.slices) for part in parts))
-        if run.worker != worker:
+        held = self._in_parts(worker, run)
+        if run.worker != worker or (run.name, worker) in self._unsound:
             return held
         return held | parse_slices(run.slices) - self._lacking.get((run.operator, worker), frozenset())
+
+    def _in_parts(self, worker: WorkerId, run: BlockRef) -> frozenset[SliceId]:
+        """The slices of a run that a worker has copies of."""
+        parts = self._parts.get(worker, {}).get(run.name, ())
+        return frozenset().union(*(parse_slices(part.slices) for part in parts))
 
     def _evict(self, head: Epoch, plan: Plan) -> tuple[str, ...]:
         """Forget what no standby in the plan needs any more; the names of blocks to remove."""
@@ -253,6 +287,7 @@ class Standbys:
     def _evict_parts(self) -> list[str]:
         """A part goes once no base, no copy under way and no owner's chain needs its run."""
         needed, gone = self.pinned() | self._current, []
+        self._unsound = {(name, worker) for name, worker in self._unsound if name in needed}
         for held in self._parts.values():
             for name in [name for name in held if name not in needed]:
                 gone += [part.name for part in held.pop(name)]

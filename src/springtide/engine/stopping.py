@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from springtide import faults
 from springtide.blocks.manifest import States
+from springtide.engine.cluster import Cluster
 from springtide.engine.keeping import Keeping
-from springtide.engine.roster import Roster, ring_replicas
+from springtide.engine.roster import ring_replicas
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.standby import Standbys
 from springtide.migration.phase import Commit, Init, Point, Prepare, Swap
 from springtide.migration.progress import COMMIT, DONE, FAILED, INIT, PREPARE, SWAP, Migration
@@ -23,8 +25,15 @@ AGAIN_S = 0.05
 class Stopping:
     """At most one migration that waits for the app to stop."""
 
-    def __init__(self, roster: Roster, restore: Restore, cancel_jobs: Callable[[], None], start_s: float) -> None:
-        self.roster, self.start_s = roster, start_s
+    def __init__(
+        self,
+        roster: SharedRoster,
+        cluster: Cluster,
+        restore: Restore,
+        cancel_jobs: Callable[[], None],
+        start_s: float,
+    ) -> None:
+        self._roster, self._cluster, self.start_s = roster, cluster, start_s
         self._fetch, self._cancel_jobs = restore, cancel_jobs
         self._waiting: Migration | None = None
 
@@ -52,8 +61,9 @@ class Stopping:
                 states = keeping.store()
                 if states is None:
                     migration.end(FAILED, "the state could not be made durable; the app goes on as it was")
-                    self.roster.wanted = len(self.roster.staying())
-                    return self.roster.plan
+                    with self._roster.held() as roster:
+                        roster.wanted = len(roster.staying())
+                        return roster.plan
             elif isinstance(phase, Swap):
                 migration.enter(SWAP)
                 faults.fire("stop.swap")
@@ -62,7 +72,7 @@ class Stopping:
                 migration.enter(INIT)
                 faults.fire("stop.init")
                 self._restore(migration, phase, keeping.last() if states is None else states)
-        return self.roster.plan
+        return self._roster.plan
 
     def _kill(self, migration: Migration) -> None:
         """Cancel what runs until the app has stopped."""
@@ -71,10 +81,9 @@ class Stopping:
             time.sleep(AGAIN_S)
 
     def _swap(self, migration: Migration) -> None:
-        roster = self.roster
-        new = roster.cluster.replace(migration.workers, self.start_s)
+        new = self._cluster.replace(migration.workers, self.start_s)
         migration.swapped = len(new)
-        with roster.lock:
+        with self._roster.held() as roster:
             roster.ring = Ring.even(roster.plan.slices, new)
             owners = roster.ring.owners()
             replicas = ring_replicas(roster.ring, owners, roster.replicas)
@@ -84,7 +93,7 @@ class Stopping:
             roster.change(dict.fromkeys(steps, owners), dict.fromkeys(steps, replicas), tuple(new))
 
     def _restore(self, migration: Migration, init: Init, states: States) -> None:
-        restored = self._fetch(init, states, self.roster.plan, self.start_s)
+        restored = self._fetch(init, states, self._roster.plan, self.start_s)
         asked, came = migration.workers, migration.swapped
         if came < asked:
             migration.end(FAILED, f"of {asked} workers {came} came in {self.start_s:.0f} s; the app goes on with those")

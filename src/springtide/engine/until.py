@@ -1,10 +1,24 @@
 """When an app ends by itself."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from springtide.errors import BadValue
 from springtide.metrics.report import EpochReport
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What a run has done so far that counts towards its end; an epoch that was true before does not."""
+
+    epochs: int = 0
+    """Those with input."""
+    rows: int = 0
+
+    def after(self, report: EpochReport) -> "Covered":
+        """With one epoch more."""
+        if report.replayed:
+            return self
+        return Covered(self.epochs + (not report.without_input), self.rows + report.rows_in)
 
 
 @dataclass(frozen=True)
@@ -19,12 +33,11 @@ class Until:
     """Rows taken from the sources by this run."""
     seconds: float | None = None
 
-    def reached(self, reports: Sequence[EpochReport]) -> bool:
-        """Whether the epochs so far are enough; one that is only published again does not count."""
-        new = [r for r in reports if not r.replayed]
-        if self.epochs is not None and sum(not r.without_input for r in new) >= self.epochs:
+    def reached(self, covered: Covered) -> bool:
+        """Whether a run has done enough."""
+        if self.epochs is not None and covered.epochs >= self.epochs:
             return True
-        return self.rows is not None and sum(r.rows_in for r in new) >= self.rows
+        return self.rows is not None and covered.rows >= self.rows
 
     @classmethod
     def parse(cls, text: str) -> "Until":

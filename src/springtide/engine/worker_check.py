@@ -1,7 +1,6 @@
 """Asks the Python of a session's workers, before the first epoch, whether it can run an app."""
 
 import os
-import re
 import sys
 import tempfile
 import threading
@@ -9,6 +8,7 @@ import threading
 from pyspark.sql import SparkSession
 
 from springtide.engine.failure import explain
+from springtide.engine.own_machine import on_this_machine
 from springtide.engine.session import DAEMON, DAEMON_SETTING
 from springtide.engine.spark_internals import pickled_by_value, silent_log, worker_python
 from springtide.engine.worker import python_report
@@ -19,11 +19,6 @@ TAG = "springtide-worker-check"
 ANSWER_S = 90.0
 """How long executors elsewhere may take to come and answer."""
 log = room_logger(__name__)
-
-
-def on_this_machine(master: str) -> bool:
-    """Whether a master's executors run here."""
-    return re.match(r"local(-cluster)?(\[|$)", master) is not None
 
 
 def check_here(spark: SparkSession) -> None:

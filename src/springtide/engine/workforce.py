@@ -21,9 +21,11 @@ from springtide.engine.recovery import WATCH_S, Recovery
 from springtide.engine.replan import Replan
 from springtide.engine.restoring import Restoring
 from springtide.engine.roster import Roster, ring_replicas
+from springtide.engine.shared_roster import SharedRoster
 from springtide.engine.standby import Kept, Standbys, owed
 from springtide.engine.stopping import Stopping
 from springtide.engine.worker.deposit import Deposit
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Behind, Parts
 from springtide.engine.worker.task import Storage
 from springtide.engine.worker_check import check_elsewhere
@@ -83,25 +85,26 @@ class Workforce:
         self._hired = False
         self.cluster = Cluster(spark, watch, config.zones, self._employed)
         try:
-            self.roster = self._hire(layouts, slices, config, version)
+            roster = self._hire(layouts, slices, config, version)
         except BaseException:
             self.cluster.stop()
             raise
+        self.roster = SharedRoster(roster)
         self.checkpointer = Checkpointer(
             Copying(spark, self.cluster, storage, slices, watch), self.roster, layouts, config.checkpoint_s
         )
-        self.roster.hurry = self.checkpointer.hurry
+        roster.hurry = self.checkpointer.hurry
         self._context = spark.sparkContext
         tag = f"springtide-{app}"
         self.stopping = Stopping(
-            self.roster, Restoring(spark, self.cluster, storage, watch),
+            self.roster, self.cluster, Restoring(spark, self.cluster, storage, watch),
             lambda: self._context.cancelJobsWithTag(tag), config.start_s,
         )  # fmt: skip
         self.migrator = Migrator(
-            self.roster, self.stopping, self.checkpointer.copied_since, heat,
+            self.roster, self.cluster, self.stopping, lambda: self.checkpointer.copied_bytes, heat,
             start_s=config.start_s, ready_s=config.ready_s,
         )  # fmt: skip
-        self.recovery = Recovery(self.roster, self.migrator, self._context, tag, config.start_s)
+        self.recovery = Recovery(self.roster, self.cluster, self.migrator, self._context, tag, config.start_s)
         self._durable = True
         self._attempts = 0
         self._counting = threading.Lock()
@@ -134,8 +137,14 @@ class Workforce:
 
     def ring_order(self) -> tuple[WorkerId, ...]:
         """The workers clockwise on the ring."""
-        with self.roster.lock:
-            return self.roster.ring.workers
+        with self.roster.held() as roster:
+            return roster.ring.workers
+
+    @property
+    def begun(self) -> Epoch | None:
+        """The last epoch that has begun."""
+        with self.roster.held() as roster:
+            return roster.begun
 
     @property
     def migration(self) -> Migration | None:
@@ -147,34 +156,35 @@ class Workforce:
         return self._durable
 
     def boundary(self, head: Manifest | None) -> Plan:
-        roster = self.roster
-        with roster.lock:
+        with self.roster.held() as roster:
             roster.head = head
             roster.begun = Epoch(0 if head is None else head.epoch + 1)
             self._attempts = 0
             self._durable = roster.served is None
-            if not self.recovery.recover() and head is not None:
+        recovered = self.recovery.recover()
+        with self.roster.held() as roster:
+            if not recovered and head is not None:
                 self.migrator.advance()
-            if not self.migrator.busy:
-                roster.settle()
-            return roster.plan
+            idle = set[WorkerId]() if self.migrator.busy else roster.settle()
+            plan, wanted = roster.plan, roster.wanted
+        if idle:
+            self.cluster.dismiss(idle, wanted)
+        return plan
 
     def replan(self, error: Exception, head: Manifest | None) -> Plan:
-        roster = self.roster
         self._attempts += 1
         if self._attempts >= ATTEMPTS:
             raise error
         deadline = time.monotonic() + (0.0 if isinstance(error, Replan) else LOSS_S)
         while True:
-            with roster.lock:
-                if self.recovery.recover():
-                    return roster.plan
+            if self.recovery.recover():
+                return self.plan
             if time.monotonic() >= deadline:
                 break
             time.sleep(WATCH_S)
         if not isinstance(error, Replan):
             raise error
-        with roster.lock:
+        with self.roster.held() as roster:
             for worker, slices in error.missing.items():
                 roster.standbys.lacking(error.step, worker, slices)
                 self._durable = True
@@ -188,12 +198,12 @@ class Workforce:
 
     def swap(self, keeping: Keeping) -> Plan:
         plan = self.stopping.carry_out(keeping)
-        self._durable = self._durable or self.roster.served is None
+        with self.roster.held() as roster:
+            self._durable = self._durable or roster.served is None
         return plan
 
     def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
-        roster = self.roster
-        with roster.lock:
+        with self.roster.held() as roster:
             share = roster.plan.operators[step]
             stalled = owed(state, share)
             if roster.served is None or roster.head is None:
@@ -202,8 +212,8 @@ class Workforce:
             return (*roster.standbys.takeovers(step, share, before, roster.head.epoch, state), *stalled)
 
     def parts(self) -> Mapping[WorkerId, Parts]:
-        with self.roster.lock:
-            return self.roster.standbys.parts()
+        with self.roster.held() as roster:
+            return roster.standbys.parts()
 
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         return self.cluster.place(frame, workers)
@@ -227,24 +237,23 @@ class Workforce:
     def committed(
         self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]
     ) -> tuple[str, ...]:
-        roster = self.roster
-        with roster.lock:
+        with self.roster.held() as roster:
             before = roster.served or roster.plan
             gone = roster.standbys.committed(manifest, parent, roster.plan, before, kept)
             roster.head, roster.served = manifest, roster.plan
             return gone
 
     def pinned(self) -> set[str]:
-        with self.roster.lock:
-            return self.roster.standbys.pinned()
+        with self.roster.held() as roster:
+            return roster.standbys.pinned()
 
     def departed(self) -> tuple[WorkerId, ...]:
         return self.cluster.departed(frozenset(w.id for w in self.plan.workers))
 
     def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
         found = []
-        with self.roster.lock:
-            standbys, plan = self.roster.standbys, self.roster.plan
+        with self.roster.held() as roster:
+            standbys, plan = roster.standbys, roster.plan
             for step, state in states.items():
                 for run in state.runs:
                     if run.name not in stored:
@@ -252,9 +261,12 @@ class Workforce:
                         found += [Deposit(run, frozenset(slices), worker) for worker, slices in holders.items()]
         return found
 
+    def unsound(self, faults: Sequence[Fault]) -> bool:
+        with self.roster.held() as roster:
+            return roster.standbys.unsound(faults)
+
     def went_back(self, head: Manifest | None) -> None:
-        roster = self.roster
-        with roster.lock:
+        with self.roster.held() as roster:
             left, roster.standbys = roster.standbys.held(), Standbys()
             roster.standbys.given_up(left)
             roster.head, roster.served = head, None
@@ -285,16 +297,16 @@ class Workforce:
 
     def backup_bytes(self) -> int:
         """Rows that workers keep for their neighbours, until a peer checkpoint covers them."""
-        with self.roster.lock:
-            return self.roster.standbys.backup_bytes()
+        with self.roster.held() as roster:
+            return roster.standbys.backup_bytes()
 
     def state_of(self, worker: WorkerId) -> str:
         """Ready, draining, starting or lost."""
-        with self.roster.lock:
+        with self.roster.held() as roster:
             migration = self.migration
             going = migration.leaving if migration is not None and migration.under_way else frozenset()
-            if worker in self.roster.leaving | going:
+            if worker in roster.leaving | going:
                 return "draining"
             if self.plan.worker(worker) is None:
                 return "starting"
-            return "lost" if worker in self.roster.lost() else "ready"
+            return "lost" if worker in roster.lost() else "ready"

@@ -130,6 +130,7 @@ CATALOGUE: tuple[Series, ...] = (
     ),
     _total("output_rows_total", "rows_out"),
     _total("late_rows_total", "late_rows"),
+    _total("ahead_rows_total", "ahead_rows"),
     _total("dead_letters_total", "dead_letters"),
     Counter(
         "shed_rows_total", ROWS, "Rows that a query was spared.", TALLY, ("query",),

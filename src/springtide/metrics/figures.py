@@ -90,6 +90,10 @@ FIGURES: tuple[Figure, ...] = (
         lambda r: sum(operator.late_rows for operator in r.operators),
     ),
     Figure(
+        "ahead_rows", ROWS, "Rows that were kept out because their event time is too far ahead of the clock.", TASKS,
+        lambda r: sum(operator.ahead_rows for operator in r.operators),
+    ),
+    Figure(
         "dead_letters", ROWS, "Rows that do not fit their schema, or their step's types.",
         "tasks, as they read rows and prepare them for their step",
         lambda r: r.dead_letters,

@@ -113,6 +113,8 @@ class OperatorReport:
     """The hottest first; none if no key stands out."""
     shed_rows: int = 0
     """Rows of sources and keyed steps before it that it was spared."""
+    ahead_rows: int = 0
+    """Rows that were kept out because their event time is too far ahead of the clock."""
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "OperatorReport":

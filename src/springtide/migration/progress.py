@@ -41,9 +41,15 @@ class Migration:
     flipped: list[Move] = field(default_factory=list)
     bytes: int = 0
     """Copied so far."""
+    copied_before: int = 0
+    """Bytes that had been copied before it was asked for."""
     cancelling: bool = False
     began_at: float = field(default_factory=time.time)
+    """Seconds since the Unix epoch, as all that people read; what is waited for goes by a clock that never jumps."""
     ended_at: float | None = None
+    began_s: float = field(default_factory=time.monotonic)
+    took_s: float | None = None
+    """From the request to the end."""
     phases: dict[str, float] = field(default_factory=dict)
     """When each state began, seconds since the Unix epoch."""
     stops: tuple[Phase, ...] = ()
@@ -54,8 +60,10 @@ class Migration:
     """How many have come for that."""
     last_begun: Epoch | None = None
     """The last epoch that had begun when it was asked for."""
-    deadline: float = 0.0
-    """When its targets must be ready; then it is given up."""
+    deadline_s: float = 0.0
+    """When its targets must be ready, on a clock that never jumps; then it is given up."""
+    flipped_s: float = 0.0
+    """When slices last changed their owner, on the same clock."""
 
     @property
     def under_way(self) -> bool:
@@ -86,6 +94,7 @@ class Migration:
     def end(self, state: str, message: str = "") -> None:
         self.state, self.message, self.ended_at = state, message, time.time()
         self.phases[state] = self.ended_at
+        self.took_s = time.monotonic() - self.began_s
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -98,6 +107,6 @@ class Migration:
             "unit": "workers" if self.stops else "slices",
             "bytes": self.bytes,
             "message": self.message,
-            "seconds": round((self.ended_at or time.time()) - self.began_at, 3),
+            "seconds": round(time.monotonic() - self.began_s if self.took_s is None else self.took_s, 3),
             "phases": self.phases,
         }

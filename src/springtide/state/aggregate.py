@@ -1,6 +1,7 @@
 """Keyed aggregation, over all time or over event-time windows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
+from springtide.state.aggregates.adding import Overflowed
 from springtide.state.aggregates.estimate import result_fields, results, summarise
+from springtide.state.ahead import believed, newest
+from springtide.state.errors import IntegerOverflow
+from springtide.state.group import key_text
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
@@ -63,14 +68,15 @@ class AggregateLogic:
         return pa.schema(fields)
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
-        rows_in, late, malformed, newest = rows.num_rows, 0, 0, BEGINNING_US
+        rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
         if self.window is not None:
             times, valid = event_times(rows.column(self.window.column))
-            malformed = int((~valid).sum())
-            newest = int(times[valid].max()) if valid.any() else BEGINNING_US
+            timely = believed(times, valid, self.window.ahead_us, moment)
+            malformed, ahead = int((~valid).sum()), int((valid & ~timely).sum())
+            newest_us = newest(times, timely)
             pairs, starts = self.window.assign(times)
-            open_ = valid[pairs] & (starts + self.window.size_us > moment.watermark_us)
-            late = int(valid.sum()) - len(np.unique(pairs[open_]))
+            open_ = timely[pairs] & (starts + self.window.size_us > moment.watermark_us)
+            late = int(timely.sum()) - len(np.unique(pairs[open_]))
             pairs, starts = pairs[open_], starts[open_]
             picked = pa.array(pairs)
             positions = spread(positions[pairs], starts, self.slices)
@@ -84,9 +90,10 @@ class AggregateLogic:
             values = None
             if aggregate.column is not None:
                 values = one_array(rows.column(aggregate.column)).take(segment.order)
-            parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
+            with _telling(name, aggregate, self.layout.key.names, segment.keys):
+                parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
             columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
-        return Arrival(pa.table(columns), rows_in, late, malformed, newest)
+        return Arrival(pa.table(columns), rows_in, late, malformed, newest_us, ahead)
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
         state: dict[str, pa.Array] = {}
@@ -94,9 +101,10 @@ class AggregateLogic:
         order, starts = _interleave(groups.known)
         for name, aggregate in self.aggregates.items():
             names = self._parts(name)
-            fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
-            if len(known):
-                fresh = aggregate.combine(_beside(groups.state, names, fresh, known, order), starts)
+            with _telling(name, aggregate, groups.keys.column_names, groups.keys.columns):
+                fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
+                if len(known):
+                    fresh = aggregate.combine(_beside(groups.state, names, fresh, known, order), starts)
             state |= dict(zip(names, fresh, strict=True))
         output = self._output(groups.keys, state, final=False)
         expires = None
@@ -119,8 +127,19 @@ class AggregateLogic:
             columns[WINDOW_END] = pa.array(ends, pa.int64()).view(self.window.kind(self.rows))
             columns[FINAL] = pa.array(np.full(keys.num_rows, final))
         for name, aggregate in self.aggregates.items():
-            columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
+            with _telling(name, aggregate, keys.column_names, keys.columns):
+                columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
         return pa.table({n: columns[n] for n in self.output.names}, schema=self.output)
+
+
+@contextmanager
+def _telling(name: str, aggregate: Aggregate, names: Sequence[str], keys: Sequence[pa.Array]) -> Iterator[None]:
+    """An overflow names the key it is of."""
+    try:
+        yield
+    except Overflowed as error:
+        what = "rows" if aggregate.column is None else f"column {aggregate.column!r}"
+        raise IntegerOverflow(name, what, key_text(names, keys, error.group)) from None
 
 
 def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from springtide.state.ahead import believed, newest
 from springtide.state.layout import Layout
 from springtide.state.logic import BEGINNING_US, Arrival, Changes, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
@@ -17,6 +18,8 @@ class Within:
 
     column: str
     span_us: int
+    ahead_us: int | None = None
+    """Rows whose event time is further ahead of the clock do not count; None if all do."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,17 @@ class DedupeLogic:
         return None if self.within is None else self.within.span_us
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
-        rows_in, late, malformed, newest = rows.num_rows, 0, 0, BEGINNING_US
+        rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
         if self.within is not None:
             times, valid = event_times(self._times(keys, rows))
-            newest = int(times[valid].max()) if valid.any() else BEGINNING_US
+            timely = believed(times, valid, self.within.ahead_us, moment)
+            newest_us, ahead = newest(times, timely), int((valid & ~timely).sum())
             fresh = times > moment.watermark_us
-            late, malformed = int((valid & ~fresh).sum()), int((~valid).sum())
-            kept = np.flatnonzero(valid & fresh)
+            late, malformed = int((timely & ~fresh).sum()), int((~valid).sum())
+            kept = np.flatnonzero(timely & fresh)
             positions, rows = positions[kept], rows.take(pa.array(kept))
             keys = [k.take(pa.array(kept)) for k in keys]
-        return Arrival(sorted_rows(positions, keys, rows, self.layout), rows_in, late, malformed, newest)
+        return Arrival(sorted_rows(positions, keys, rows, self.layout), rows_in, late, malformed, newest_us, ahead)
 
     def _times(self, keys: list[pa.Array], rows: pa.Table) -> pa.ChunkedArray:
         assert self.within is not None

@@ -1,6 +1,6 @@
 """What can go wrong with keys, state and the functions that users give."""
 
-from springtide.errors import BadType, BadValue
+from springtide.errors import BadType, BadValue, SpringtideError
 
 
 class UnsupportedKey(BadType):
@@ -14,6 +14,20 @@ class UnsupportedKey(BadType):
         return (
             f"column {self.column!r} has type {self.kind} and can't be a key: "
             "use booleans, numbers, strings, binary, dates or timestamps"
+        )
+
+
+class IntegerOverflow(SpringtideError):
+    """An integer result of one key that does not fit 64 bits; a wrapped one would be wrong without a word."""
+
+    def __init__(self, result: str, column: str, key: str) -> None:
+        super().__init__(result, column, key)
+        self.result, self.column, self.key = result, column, key
+
+    def __str__(self) -> str:
+        return (
+            f"{self.result!r} of {self.column}: expected a result that fits 64 bits, got more for key {self.key}. "
+            "Cast the column to DOUBLE before this step, or use a finer key or a window"
         )
 
 

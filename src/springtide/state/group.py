@@ -1,5 +1,6 @@
 """Rows brought together by key: sort by position, then cut where the key changes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ import pyarrow as pa
 
 from springtide.state.keys import Indices, same
 from springtide.state.position import Positions
+
+LONGEST_KEY = 200
+"""Characters of a key that an error tells."""
 
 
 @dataclass(frozen=True)
@@ -85,3 +89,10 @@ def key_tuple(keys: Sequence[pa.Array], row: int) -> tuple[object, ...]:
     # A time as its number: Python's own end with the year 9999.
     values = (k[row].value if pa.types.is_temporal(k.type) else k[row].as_py() for k in keys)
     return tuple("NaN" if isinstance(v, float) and v != v else (v,) for v in values)
+
+
+def key_text(names: Sequence[str], keys: Sequence[pa.Array], row: int) -> str:
+    """One row's key for people, on one line and not too long."""
+    values = (k[row].cast(pa.string()) if pa.types.is_temporal(k.type) else k[row] for k in keys)
+    text = json.dumps({name: value.as_py() for name, value in zip(names, values, strict=True)}, default=str)
+    return text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}…"

@@ -31,6 +31,8 @@ class Moment:
     previous_watermark_us: int = BEGINNING_US
     kept: float = 1.0
     """The share of offered rows that reaches the operator in this epoch; the rest is shed."""
+    now_us: int | None = None
+    """The wall clock when the epoch was planned, as Spark has logged it; None if nobody knows."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.kept <= 1.0:
@@ -46,6 +48,8 @@ class Arrival:
     late_rows: int = 0
     malformed_rows: int = 0
     newest_us: int = BEGINNING_US
+    ahead_rows: int = 0
+    """Rows that were kept out because their event time is too far ahead of the clock."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ class Window:
     size_us: int
     slide_us: int
     late_us: int
+    ahead_us: int | None = None
+    """Rows whose event time is further ahead of the clock do not count; None if all do."""
 
     def __post_init__(self) -> None:
         if self.size_us <= 0 or self.slide_us <= 0 or self.late_us < 0:
@@ -34,6 +36,8 @@ class Window:
                 f"window over {self.column!r}: size and slide must be positive and late not negative, "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs, late={self.late_us} µs"
             )
+        if self.ahead_us is not None and self.ahead_us < 0:
+            raise BadValue(f"window over {self.column!r}: ahead must not be negative, got {self.ahead_us} µs")
         if self.slide_us > self.size_us:
             raise BadValue(
                 f"window over {self.column!r}: a slide longer than the size would drop rows between windows; "

@@ -1,6 +1,7 @@
 """Runs one step of an app on rows that a test gives it, as the engine would, without Spark."""
 
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,8 @@ class StepHarness:
     `columns` are the step's input columns and their types. The state is cut into slices and shared by
     `instances`, as on a cluster; set `instances` between two epochs to rescale. `hash` decides where a
     key lies: give one that collides to test that too. `kept` is the share of offered rows that those given are;
-    set it between two epochs to tell estimates that the load is shed differently.
+    set it between two epochs to tell estimates that the load is shed differently. `clock` is the wall clock, of which
+    event time may run ahead by as much as the step allows.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class StepHarness:
         instances: int = 1,
         hash: KeyHash = stable_hash,
         kept: float = 1.0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         node = app.graph()[step]
         if not isinstance(node, Keyed | MapBatches):
@@ -64,6 +67,8 @@ class StepHarness:
         self.instances = instances
         self.kept = kept
         self.late_rows = 0
+        self.ahead_rows = 0
+        self._clock = clock
         self.malformed_rows = 0
         self.keys = 0
         """Keys in the state."""
@@ -104,12 +109,13 @@ class StepHarness:
         before = self._watermark_us
         if late_us is not None and self._newest_us != BEGINNING_US:
             self._watermark_us = max(before, self._newest_us - late_us)
-        moment = Moment(self._watermark_us, before, self.kept)
+        moment = Moment(self._watermark_us, before, self.kept, round(self._clock() * 1e6))
         keys = canonical_keys(rows, self.node.key)
         tuples = zip(*(k.to_pylist() for k in keys), strict=True)
         hashes = np.array([self._hash(key) for key in tuples], np.int64)
         arrival = self._logic.arrive(positions(hashes, self.slices), keys, rows.select(self._logic.columns), moment)
         self.late_rows += arrival.late_rows
+        self.ahead_rows += arrival.ahead_rows
         self.malformed_rows += arrival.malformed_rows
         self._newest_us = max(self._newest_us, arrival.newest_us)
         return [self._update_instance(i, arrival.rows, moment) for i in range(self.instances)]

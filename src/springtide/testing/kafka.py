@@ -17,6 +17,7 @@ from types import TracebackType
 from springtide.engine.java import find_java
 from springtide.engine.kafka.jars import present
 from springtide.errors import SpringtideError
+from springtide.private import make_private
 
 START_S = 60.0
 STOP_S = 20.0
@@ -71,7 +72,7 @@ class Broker:
 
         if self.running:
             return self
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private(self.directory)
         settings = self.directory / "server.properties"
         settings.write_text("\n".join(f"{key}={value}" for key, value in self._settings().items()))
         if not (self.directory / "data" / "meta.properties").exists():

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from springtide.confidential import remember
 from springtide.dataflow.errors import StepFailed
 from springtide.errors import BadValue
 
@@ -15,6 +16,8 @@ CONNECT_S = 10
 """How long to wait for a server that does not answer, unless the dsn says otherwise."""
 STATEMENT_S = 600
 """How long one statement may take, the waiting for locks included, unless the dsn's `options` say otherwise."""
+IDLE_S = 60
+"""How long a paused driver may keep a transaction open, and its successor waiting, unless `options` say otherwise."""
 DEAD_CONNECTION = {
     "tcp_user_timeout": 60_000, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
 }  # fmt: skip
@@ -41,6 +44,9 @@ class Dsn:
                 "expected a dsn such as 'postgresql://user:password@host:5432/database' or 'host=… dbname=… user=…', "
                 "got text that is neither (not shown, as it may hold a password)"
             ) from None
+        for name in _SECRETS:
+            if fields.get(name):
+                remember(str(fields[name]))
         object.__setattr__(self, "where", _where(fields))
 
     def _fields(self) -> dict[str, Any]:
@@ -57,7 +63,8 @@ class Dsn:
         arguments: dict[str, Any] = {"connect_timeout": CONNECT_S, "application_name": f"springtide {step}"}
         arguments |= DEAD_CONNECTION | fields | {"client_encoding": "UTF8"}
         # Ours first: what the dsn says comes later and wins.
-        arguments["options"] = f"-c statement_timeout={STATEMENT_S}s {fields.get('options') or ''}".strip()
+        limits = f"-c statement_timeout={STATEMENT_S}s -c idle_in_transaction_session_timeout={IDLE_S}s"
+        arguments["options"] = f"{limits} {fields.get('options') or ''}".strip()
         try:
             connection = psycopg.connect(**arguments, autocommit=True)
         except psycopg.Error as error:

@@ -1,26 +1,21 @@
 """Publishes an epoch to a table: staged by workers, made visible by one transaction that also records its number."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from springtide import faults
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.postgres.connection import Dsn
+from springtide.dataflow.postgres.record import Record
 from springtide.dataflow.postgres.stage import PART, ROW, Stage, WritePart
-from springtide.dataflow.postgres.table import Target, Wanted
+from springtide.dataflow.postgres.table import Wanted
 from springtide.errors import BadValue
 
 if TYPE_CHECKING:
-    from psycopg import Connection
     from psycopg.sql import Composed
 
     from springtide.dataflow.sinks import EpochOutput
-
-EPOCHS = "springtide_epochs"
-"""By app, sink and table: the last epoch that is in it."""
-
 
 DURABLE = """
 SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'
@@ -44,18 +39,24 @@ class Postgres:
         wanted = Wanted(step, doing, self.table, self.key, output.schema, self.epoch)
         with self.dsn.connected(step, doing) as connection:
             target = wanted.open(connection, create=self.create)
-            if self._recorded(connection, target, output) >= output.epoch:
+            record = Record(target, output.lineage, step, output.generation)
+            if record.enter(connection) >= output.epoch:
                 return
-            stage = Stage.new(target, output.lineage, step, output.epoch)
+            stage = Stage.new(target, output.lineage, step, output.generation, output.epoch)
             stage.clear(connection)
             stage.create(connection, columns)
         # The connection is not kept while the workers write: that may take long.
-        parts = output.each_part(WritePart(self.dsn, step, stage, self.key))
+        try:
+            parts = output.each_part(WritePart(self.dsn, step, stage, self.key))
+        except Exception:
+            with self.dsn.connected(step, doing) as connection:
+                record.check(connection)  # A driver that was taken over finds its stage gone.
+            raise
         faults.fire("publish.staged", output.epoch)
         with self.dsn.connected(step, doing) as connection:
             with connection.transaction():
                 connection.execute(DURABLE)
-                if self._record(connection, target, output):
+                if record.add(connection, output.epoch):
                     lost = set(parts) - stage.staged(connection)
                     if lost:
                         reason = f"the parts {sorted(lost)} are gone from the stage: the server has crashed meanwhile"
@@ -63,37 +64,6 @@ class Postgres:
                     if parts:
                         connection.execute(self._merge(stage, columns, output.epoch))
             stage.clear(connection)
-
-    def _recorded(self, connection: "Connection[Any]", target: Target, output: "EpochOutput") -> int:
-        """The last epoch that is in the table; -1 if there is none."""
-        import psycopg
-        from psycopg.sql import SQL
-
-        name = target.beside(EPOCHS)
-        create = SQL(
-            "CREATE TABLE IF NOT EXISTS {} (lineage text, sink text, target text, epoch bigint NOT NULL, "
-            "published timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (lineage, sink, target))"
-        ).format(name)
-        there = connection.execute("SELECT to_regclass(%s)", [name.as_string(connection)]).fetchone()
-        if there is None or there[0] is None:
-            # Another app may be faster.
-            with suppress(psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
-                connection.execute(create)
-        ask = SQL("SELECT epoch FROM {} WHERE lineage = %s AND sink = %s AND target = %s").format(name)
-        found = connection.execute(ask, [output.lineage, output.sink, target.name]).fetchone()
-        return -1 if found is None else int(found[0])
-
-    def _record(self, connection: "Connection[Any]", target: Target, output: "EpochOutput") -> bool:
-        """Note the epoch; False if it is there already. Whoever is second waits here until the first is done."""
-        from psycopg.sql import SQL
-
-        note = SQL(
-            "INSERT INTO {} AS known (lineage, sink, target, epoch) VALUES (%s, %s, %s, %s) "
-            "ON CONFLICT (lineage, sink, target) DO UPDATE "
-            "SET epoch = excluded.epoch, published = excluded.published WHERE known.epoch < excluded.epoch"
-        ).format(target.beside(EPOCHS))
-        noted = connection.execute(note, [output.lineage, output.sink, target.name, output.epoch])
-        return bool(noted.rowcount == 1)
 
     def _merge(self, stage: Stage, columns: list[str], epoch: int) -> "Composed":
         from psycopg.sql import SQL, Composable, Identifier, Literal

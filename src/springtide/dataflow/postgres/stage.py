@@ -1,11 +1,12 @@
 """Where the parts of an epoch wait until one transaction makes all of them visible.
 
-Workers copy their parts into an unlogged table whose name holds the epoch and the attempt to publish it. A part counts
-once its number is in a second table, in the same transaction: of two tasks that write one part, the later one finds
-it there and takes its rows back. A task that outlives its attempt finds no table, or one that nobody reads any more.
+Workers copy their parts into an unlogged table whose name holds the driver's generation, the epoch and the attempt. A
+part counts once its number is in a second table, in the same transaction: of two tasks that write one part, the later
+one finds it there and takes its rows back. A task that outlives its attempt finds no table, or one that nobody reads.
 """
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,17 +38,18 @@ class Stage:
 
     target: Target
     owner: str
+    generation: int
     epoch: int
     attempt: str
 
     @classmethod
-    def new(cls, target: Target, lineage: str, sink: str, epoch: int) -> "Stage":
+    def new(cls, target: Target, lineage: str, sink: str, generation: int, epoch: int) -> "Stage":
         owner = hashlib.blake2b(f"{lineage}\n{sink}\n{target.name}".encode(), digest_size=8).hexdigest()
-        return cls(target, owner, epoch, secrets.token_hex(4))
+        return cls(target, owner, generation, epoch, secrets.token_hex(3))
 
     @property
     def rows(self) -> str:
-        return f"{PREFIX}_{self.owner}_{self.epoch}_{self.attempt}"
+        return f"{PREFIX}_{self.owner}_{self.generation}_{self.epoch}_{self.attempt}"
 
     @property
     def parts(self) -> str:
@@ -79,7 +81,7 @@ class Stage:
         return {int(row[0]) for row in found}
 
     def clear(self, connection: "Connection[Any]") -> None:
-        """Drop what this and earlier attempts, some of which may have crashed, have left."""
+        """Drop what this and earlier attempts, some of which may have crashed, have left; of newer drivers nothing."""
         import psycopg
         from psycopg.sql import SQL, Literal
 
@@ -88,14 +90,24 @@ class Stage:
             "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename LIKE %s",
             [self.target.schema, like],
         ).fetchall()
-        old = [name for (name,) in found if int(name.split("_")[3]) <= self.epoch]
-        for name in old:
+        for name in (name for (name,) in found if self._over(name)):
             try:
                 with connection.transaction():
                     connection.execute(SQL("SET LOCAL lock_timeout = {}").format(Literal(DROP_WAIT)))
                     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(self.target.beside(name)))
             except psycopg.errors.LockNotAvailable:
                 continue
+
+
+    def _over(self, table: str) -> bool:
+        """Whether a table of this sink is from an attempt before this one, or from this one."""
+        new = _NAME.fullmatch(table)
+        if new is None:
+            return True  # An earlier release knew no generations.
+        return (int(new[1]), int(new[2])) <= (self.generation, self.epoch)
+
+
+_NAME = re.compile(rf"{PREFIX}_[0-9a-f]+_([0-9]+)_([0-9]+)_[0-9a-f]{{6}}(?:_p)?")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.kafka import MALFORMED, ORIGIN, POSITION, Kafka
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.json_records import TEXT, JsonRecords, refused
+from springtide.engine.place import of_record
 from springtide.errors import SpringtideError
 
 SETTINGS = {
@@ -33,8 +34,11 @@ class NoConnector(SpringtideError, RuntimeError):
         )
 
 
-def kafka_stream(spark: SparkSession, step: str, spec: Kafka) -> DataFrame:
-    """The rows of a topic. A broker that is away and a topic that is not there are noticed here, within seconds."""
+def kafka_stream(spark: SparkSession, step: str, spec: Kafka, *, placed: bool = False) -> DataFrame:
+    """The rows of a topic. A broker that is away and a topic that is not there are noticed here, within seconds.
+
+    If they are to be `placed`, the column PLACE tells where each stands.
+    """
     servers = resolved(spec.servers)
     partitions(servers, spec.topic, spec.client)
     reader = spark.readStream.format("kafka").options(**{**SETTINGS, **spec.options})
@@ -43,7 +47,7 @@ def kafka_stream(spark: SparkSession, step: str, spec: Kafka) -> DataFrame:
     headers = ["headers"] if "headers" in records.columns else []
     if spec.format == "raw":
         return records.select(*RAW, *headers)
-    return _parsed(records, step, spec)
+    return _parsed(records, step, spec, placed=placed)
 
 
 def _load(reader: DataStreamReader) -> DataFrame:
@@ -55,7 +59,7 @@ def _load(reader: DataStreamReader) -> DataFrame:
         raise NoConnector from error
 
 
-def _parsed(records: DataFrame, step: str, spec: Kafka) -> DataFrame:
+def _parsed(records: DataFrame, step: str, spec: Kafka, *, placed: bool) -> DataFrame:
     """The columns of the schema, and CORRUPT with the text of records that do not fit it."""
     assert spec.schema is not None, "JSON has a schema"
     json = JsonRecords(spec.schema, {}, lenient=spec.lenient)
@@ -69,7 +73,7 @@ def _parsed(records: DataFrame, step: str, spec: Kafka) -> DataFrame:
         columns += [F.when(json.corrupt().isNotNull(), _bytes()).alias(MALFORMED), _where().alias(ORIGIN)]
     elif spec.malformed == "count":
         columns.append(json.corrupt().alias(CORRUPT))
-    return parsed.select(*columns, *position)
+    return parsed.select(*columns, *position, *([of_record()] if placed else []))
 
 
 def _where() -> Column:

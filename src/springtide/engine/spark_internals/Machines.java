@@ -1,10 +1,14 @@
 package springtide;
 
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.rpc.RpcEnv;
+import org.apache.spark.ui.WebUI;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag;
 
@@ -28,8 +32,41 @@ public final class Machines {
         this.answer = answer;
     }
 
-    public synchronized void add(RpcEnv machine) {
+    public synchronized void add(RpcEnv machine) throws Exception {
         machines.add(machine);
+        executors(machine);  // Its page is there when it answers.
+        closePage(machine);
+    }
+
+    /** Closes the web pages of the master and the machines that the box began with. */
+    public void closePages() throws Exception {
+        Object module = Class.forName("org.apache.spark.deploy.LocalSparkCluster$").getField("MODULE$").get(null);
+        Option box = (Option) call(module, "get");
+        if (box.isDefined()) {
+            for (Iterator each = iterator(field(box.get(), "masterRpcEnvs")); each.hasNext(); ) {
+                closePage((RpcEnv) each.next());
+            }
+            for (Iterator each = iterator(field(box.get(), "workerRpcEnvs")); each.hasNext(); ) {
+                RpcEnv machine = (RpcEnv) each.next();
+                executors(machine);
+                closePage(machine);
+            }
+        }
+    }
+
+    /** Spark starts a page with each master and each machine, and has no setting against it. */
+    private static void closePage(RpcEnv of) throws Exception {
+        Map endpoints = (Map) field(field(of, "dispatcher"), "endpointRefs");
+        for (java.util.Iterator each = endpoints.keySet().iterator(); each.hasNext(); ) {
+            Object endpoint = each.next();
+            Field[] fields = endpoint.getClass().getDeclaredFields();
+            for (int i = 0; i < fields.length; i++) {
+                if (WebUI.class.isAssignableFrom(fields[i].getType())) {
+                    fields[i].setAccessible(true);
+                    ((WebUI) fields[i].get(endpoint)).stop();
+                }
+            }
+        }
     }
 
     public synchronized int count() {
@@ -75,7 +112,7 @@ public final class Machines {
     private List executors(RpcEnv machine) throws Exception {
         Object state = machine.setupEndpointRef(machine.address(), "Worker").askSync(question, answer);
         List ids = new ArrayList();
-        for (Iterator all = ((scala.collection.Iterable) call(state, "executors")).iterator(); all.hasNext(); ) {
+        for (Iterator all = iterator(call(state, "executors")); all.hasNext(); ) {
             ids.add(String.valueOf(call(all.next(), "execId")));
         }
         return ids;
@@ -120,6 +157,16 @@ public final class Machines {
         } catch (Exception gone) {
             return false;  // It does not answer any more: nothing is left to wait for.
         }
+    }
+
+    private static Iterator iterator(Object all) {
+        return ((scala.collection.Iterable) all).iterator();
+    }
+
+    private static Object field(Object of, String name) throws Exception {
+        Field field = of.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(of);
     }
 
     private static Object call(Object on, String method) throws Exception {

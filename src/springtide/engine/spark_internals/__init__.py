@@ -3,14 +3,23 @@
 A Spark release may change any of these without notice; `tests/spark/test_spark_internals.py` tells.
 """
 
-from springtide.engine.spark_internals.executors import Executor, Executors, executor_files
+from springtide.engine.spark_internals.executors import (
+    Executor,
+    Executors,
+    close_executor_files,
+    executor_files,
+    make_room_for_executor_files,
+)
 from springtide.engine.spark_internals.jvm import (
     file_system_fault,
     hadoop_version,
+    jvm_pid,
     jvm_status,
+    live_heap_bytes,
     quiet_accumulators,
     silent_log,
 )
+from springtide.engine.spark_internals.launch import guard_callbacks, own_name, start_jvm
 from springtide.engine.spark_internals.nudges import Nudges
 from springtide.engine.spark_internals.placement import Placement, executor_place
 from springtide.engine.spark_internals.queries import admit, repartition_checkpoint, tagged_jobs
@@ -28,16 +37,23 @@ __all__ = [
     "Told",
     "admit",
     "arrow_schema",
+    "close_executor_files",
     "executor_files",
     "executor_place",
     "file_system_fault",
+    "guard_callbacks",
     "hadoop_version",
+    "jvm_pid",
     "jvm_status",
+    "live_heap_bytes",
+    "make_room_for_executor_files",
+    "own_name",
     "pickled_by_value",
     "quiet_accumulators",
     "repartition_checkpoint",
     "silent_log",
     "spark_schema",
+    "start_jvm",
     "tagged_jobs",
     "worker_python",
 ]

@@ -1,6 +1,7 @@
 """The executors of a Spark application, and the machines of a cluster in a box."""
 
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from springtide.engine.spark_internals.java_classes import compiled
+from springtide.private import OWNER_ONLY, make_private
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,10 @@ class Executors:
         machine = worker.startRpcEnvAndEndpoint(host, 0, 0, slots, memory_mb, masters, None, number, conf, nothing)
         self._added.add(machine)
 
+    def close_pages(self) -> None:
+        """Close the web pages of a `local-cluster` master and its machines; `add_machine` closes its own."""
+        self._added.closePages()
+
     def added_machines(self) -> int:
         """How many machines that `add_machine` started are there, but for those that are being stopped."""
         return int(self._added.count())
@@ -124,4 +130,22 @@ class Executors:
 
 def executor_files(spark: SparkSession) -> Path:
     """Where a `local-cluster` master keeps the logs and jars of an application's executors."""
-    return Path(_find_spark_home(), "work", spark.sparkContext.applicationId)
+    return _all_executor_files() / spark.sparkContext.applicationId
+
+
+def _all_executor_files() -> Path:
+    """Those of all applications: Spark has no setting for it."""
+    return Path(_find_spark_home(), "work")
+
+
+def make_room_for_executor_files() -> None:
+    """Before a `local-cluster` master is started: where it keeps its files, only their owner can read them."""
+    with suppress(OSError):  # Spark fails for the same reason, and says which.
+        make_private(_all_executor_files())
+
+
+def close_executor_files(spark: SparkSession) -> None:
+    """Also if the place was there, and others can look into it: not into what is this application's."""
+    files = executor_files(spark)
+    make_private(files)
+    files.chmod(OWNER_ONLY)

@@ -27,6 +27,19 @@ def jvm_status(spark: SparkSession, within_s: float) -> int | None:
         return None
 
 
+def jvm_pid(spark: SparkSession) -> int:
+    """The process of the JVM in which Spark's driver runs."""
+    return int(cast(Any, spark._jvm).java.lang.ProcessHandle.current().pid())
+
+
+def live_heap_bytes(spark: SparkSession) -> int:
+    """What is left in the heap of the driver's JVM after it has collected all garbage."""
+    lang: Any = cast(Any, spark._jvm).java.lang
+    lang.System.gc()
+    runtime = lang.Runtime.getRuntime()
+    return int(runtime.totalMemory()) - int(runtime.freeMemory())
+
+
 def quiet_accumulators(spark: SparkSession) -> None:
     """Let the server for accumulators log a lost connection, where it would print a traceback when the JVM ends."""
     server: Any = spark.sparkContext._accumulatorServer

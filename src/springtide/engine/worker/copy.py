@@ -2,25 +2,35 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from springtide import faults
-from springtide.blocks.block import PART, BlockRef, format_slices
+from springtide.blocks.block import PART, BlockRef, checksum, format_slices
+from springtide.blocks.errors import BlockCorrupt
+from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.opening import Opening, Parts
-from springtide.engine.worker.parcel import pack
+from springtide.engine.worker.parcel import pack, pieces
 from springtide.engine.worker.task import Storage, here, partition, settle
 from springtide.ids import InstanceId, SliceId, WorkerId
 from springtide.state.layout import POSITION, Layout
 
-TARGET, NUMBER, PAYLOAD = "target", "number", "payload"
+TARGET, NUMBER, PAYLOAD, CHECKSUM, FAULTS = "target", "number", "payload", "checksum", "faults"
 CARGO = StructType(
-    [StructField(TARGET, IntegerType()), StructField(NUMBER, IntegerType()), StructField(PAYLOAD, BinaryType())]
+    [
+        StructField(TARGET, IntegerType()),
+        StructField(NUMBER, IntegerType()),
+        StructField(PAYLOAD, BinaryType()),
+        StructField(CHECKSUM, LongType()),
+        StructField(FAULTS, StringType()),
+    ]
 )
+"""Rows of an errand, with their checksum; or what was found wrong where they were to be read."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,9 @@ class Errand:
 class ReadSlices:
     """Partition i reads the errands of source i, there; a source that lacks a run reads the durable copy.
 
-    A task that has landed elsewhere, as its source is gone, reads nothing.
+    Blocks are checked against the checksums that the driver knows, each time: what is copied gets a new one. A source
+    that finds its own block missing or damaged says so. A task that has landed elsewhere, as its source is gone, reads
+    nothing.
     """
 
     errands: tuple[Errand, ...]
@@ -57,14 +69,17 @@ class ReadSlices:
         for number, errand in enumerate(self.errands):
             if errand.source not in wanted:
                 continue
-            runs = Opening(blocks, errand.layout, self.slices, parts).runs([errand.run], errand.slices)
-            rows = in_order([run.current().rows for run in runs])
-            columns = [
-                pa.array([self.targets.index(errand.target)], pa.int32()),
-                pa.array([number], pa.int32()),
-                pa.array([pack(rows).to_pybytes()], pa.binary()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, CARGO.names)
+            target = self.targets.index(errand.target)
+            opening = Opening(blocks, errand.layout, self.slices, parts, checked=True)
+            try:
+                runs = opening.runs([errand.run], errand.slices)
+            except BlockCorrupt as error:
+                opening.faults.append(Fault(errand.run, errand.source, "; ".join(error.tried)))
+            else:
+                for rows in pieces(in_order([run.current().rows for run in runs])):
+                    yield _cargo(target, number, pack(rows))
+            if opening.faults:
+                yield _cargo(target, number, None, opening.faults)
 
 
 @dataclass(frozen=True)
@@ -79,10 +94,12 @@ class WriteParts:
         blocks = self.storage.open()
         tables: dict[str, list[tuple[Errand, pa.Table]]] = defaultdict(list)
         for batch in batches:
-            for number, payload in zip(batch.column(NUMBER).to_pylist(), batch.column(PAYLOAD), strict=True):
-                errand = self.errands[number]
-                if errand.target == here():
-                    tables[errand.run.name].append((errand, pa.ipc.open_stream(payload.as_buffer()).read_all()))
+            for number, payload, promised, found in zip(*map(batch.column, CARGO.names[1:]), strict=True):
+                errand = self.errands[number.as_py()]
+                if found.is_valid:
+                    yield _record(faults=json.loads(found.as_py()))
+                elif errand.target == here():
+                    tables[errand.run.name].append((errand, _unpacked(payload.as_buffer(), promised.as_py(), errand)))
         for name, came in tables.items():
             run = came[0][0].run
             slices = frozenset().union(*(errand.slices for errand, _ in came))
@@ -91,7 +108,29 @@ class WriteParts:
                 instance=InstanceId(partition()), kind=PART, slices=format_slices(slices), durable=False,
             )  # fmt: skip
             faults.fire("copy.written")
-            yield pa.RecordBatch.from_pydict({"record": [json.dumps([name, part.to_json()])]})
+            yield _record(run=name, part=part.to_json())
+
+
+def _cargo(target: int, number: int, payload: pa.Buffer | None, found: Sequence[Fault] = ()) -> pa.RecordBatch:
+    columns = [
+        pa.array([target], pa.int32()),
+        pa.array([number], pa.int32()),
+        pa.array([None if payload is None else payload.to_pybytes()], pa.binary()),
+        pa.array([None if payload is None else checksum(payload)], pa.int64()),
+        pa.array([json.dumps([fault.to_json() for fault in found]) if found else None], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, CARGO.names)
+
+
+def _unpacked(payload: pa.Buffer, promised: int, errand: Errand) -> pa.Table:
+    if checksum(payload) != promised:
+        run, tried = errand.run, ("rows on their way to a copy changed",)
+        raise BlockCorrupt(run.name, run.operator, run.slices or "-", run.epoch, tried)
+    return pa.ipc.open_stream(payload).read_all()
+
+
+def _record(**fields: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"record": [json.dumps(fields)]})
 
 
 def in_order(tables: list[pa.Table]) -> pa.Table:

@@ -12,7 +12,10 @@ from springtide.ids import Epoch, WorkerId
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What earlier drivers may have left in a worker's directory: all up to an epoch that is not needed."""
+    """What earlier drivers may have left in a worker's directory: all up to an epoch that is not needed.
+
+    Every task of a driver's first epoch clears it, and its own blocks are safe, whatever their epochs.
+    """
 
     epoch: Epoch
     needed: Set[str]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from springtide.blocks.block import BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BlockRef, decode, format_slices, parse_slices
+from springtide.blocks.errors import Unsound
 from springtide.blocks.local import LocalBlocks
+from springtide.engine.worker.fault import Fault, faults_of
 from springtide.ids import SliceId, WorkerId
 from springtide.state.layout import POSITION, Layout
 from springtide.state.logic import Moment
@@ -40,10 +42,19 @@ class Missing(Exception):
 
 
 class Opening:
-    """Turns references into runs, and remembers what each run counts for."""
+    """Turns references into runs, and remembers what each run counts for.
 
-    def __init__(self, blocks: LocalBlocks, layout: Layout, slices: int, parts: Parts) -> None:
+    With `checked`, the bytes of every block are checked as it is opened, though this process may have done so before:
+    for rows that are copied, as a copy gets a checksum of its own.
+    """
+
+    def __init__(
+        self, blocks: LocalBlocks, layout: Layout, slices: int, parts: Parts, *, checked: bool = False
+    ) -> None:
         self.blocks, self.layout, self.slices, self.parts = blocks, layout, slices, parts
+        self.checked = checked
+        self.faults: list[Fault] = []
+        """Blocks that a check found missing or damaged."""
         self.durable = True
         self.durable_reads = 0
         self.counted: dict[str, tuple[str, str]] = {}
@@ -96,13 +107,13 @@ class Opening:
         return tuple((int(number), int(counts[number])) for number in np.flatnonzero(counts))
 
     def _open(self, ref: BlockRef, needed: frozenset[SliceId]) -> list[Run]:
-        table = self.blocks.local(ref)
+        table = self._here(ref)
         if table is not None:
             return [self._run(ref, table, ref.name, needed)]
         runs, left = [], set(needed)
         for part in self.parts.get(ref.name, ()):
             here = frozenset(left & parse_slices(part.slices))
-            rows = self.blocks.local(part) if here else None
+            rows = self._here(part) if here else None
             if rows is not None:
                 runs.append(self._run(ref, rows, part.name, here))
                 left -= here
@@ -111,7 +122,17 @@ class Opening:
         if not self.durable:
             raise Missing(frozenset(left))
         self.durable_reads += 1
-        return [self._run(ref, self.blocks.open(ref), ref.name, needed)]
+        return [self._run(ref, self.blocks.open(ref, checked=self.checked), ref.name, needed)]
+
+    def _here(self, ref: BlockRef) -> pa.Table | None:
+        """A block's table if this worker has it, with the right bytes."""
+        if not self.checked:
+            return self.blocks.local(ref)
+        try:
+            return decode(self.blocks.sound(ref))
+        except Unsound as error:
+            self.faults += faults_of(ref, self.blocks.worker, error)
+            return None
 
     def _run(self, ref: BlockRef, table: pa.Table, name: str, counted: frozenset[SliceId]) -> Run:
         label = f"{name}#{len(self.counted)}"

@@ -4,6 +4,7 @@ Rows cross the shuffle as Arrow tables, one binary value for each instance and r
 moves bytes, not rows.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ PARCEL = StructType(
         StructField("payload", BinaryType()),
     ]
 )
+PIECE_BYTES = 128 << 20
+"""The size of a parcel, unless a single row is larger. Neither Arrow's binary nor a row of Spark's takes 2 GiB."""
 
 
 def parcel(
@@ -47,6 +50,16 @@ def pack(table: pa.Table) -> pa.Buffer:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
+
+
+def pieces(table: pa.Table) -> Iterator[pa.Table]:
+    """A table as tables of neighbouring rows that Spark can carry as one value each."""
+    if table.nbytes <= PIECE_BYTES or table.num_rows < 2:
+        yield table
+        return
+    half = table.num_rows // 2
+    yield from pieces(table.slice(0, half))
+    yield from pieces(table.slice(half))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Prepare:
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
             starts = slice_starts(arrival.rows.column(POSITION).to_numpy(), self.slices)
             sent = _sent(arrival.rows, starts) if self.traffic else ()
-            stats = MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot)
+            stats = MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot, arrival.ahead_rows)
             yield Ready(stats, arrival.rows, starts)
             began = time.perf_counter()
 

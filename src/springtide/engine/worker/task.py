@@ -29,13 +29,15 @@ class Storage:
     durable: str
     clustered: bool = False
     """Several workers, each with a directory of its own; tasks that are not placed keep nothing."""
+    driver: str = ""
+    """Whose tasks these are: what lies in a directory before the first of them comes is left by others."""
 
     def open(self) -> LocalBlocks:
         durable = patient_store(self.durable)
         if not self.clustered:
-            return LocalBlocks(Path(self.local), durable)
+            return LocalBlocks(Path(self.local), durable, driver=self.driver)
         worker = here()
-        return LocalBlocks(Path(self.local, worker), durable, worker, keep=bool(worker))
+        return LocalBlocks(Path(self.local, worker), durable, worker, keep=bool(worker), driver=self.driver)
 
 
 def here() -> str:

@@ -69,7 +69,7 @@ def reduce_segments(
         return pa.array([], kind)
     nulls = values.null_count
     filled = pc.fill_null(values, pa.scalar(neutral, values.type)) if nulls else values
-    with np.errstate(invalid="ignore"):  # The sum of both infinities is NaN, and no reason to warn.
+    with np.errstate(invalid="ignore", over="ignore"):  # Infinity, and NaN for both of them: no reason to warn.
         folded = ufunc.reduceat(filled.to_numpy(zero_copy_only=False), starts)
     if not nulls:
         return pa.array(folded).cast(kind)

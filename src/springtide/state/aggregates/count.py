@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.state.aggregates.base import Starts, lengths, reduce_segments
+from springtide.state.aggregates.adding import add_segments
+from springtide.state.aggregates.base import Starts, lengths
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Count:
         return self.combine([pc.is_valid(values).cast(pa.int64())], starts)
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
-        return [reduce_segments(np.add, parts[0], starts, 0, pa.int64())]
+        return [add_segments(parts[0], starts)]
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         return parts[0]

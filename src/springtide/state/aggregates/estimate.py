@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from springtide.state.aggregates.base import Aggregate, Starts, reduce_segments
+from springtide.state.aggregates.adding import LIMIT, Overflowed, add_segments
+from springtide.state.aggregates.base import Aggregate, Starts
 
 LOW, HIGH, ACCURACY = "_low", "_high", "_accuracy"
 SUFFIXES = ("", LOW, HIGH, ACCURACY)
@@ -51,7 +52,7 @@ class Estimated(ABC):
         return self.weighted(values, rows, starts, 1.0)
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
-        return [reduce_segments(np.add, part, starts, 0, part.type) for part in parts]
+        return [add_segments(part, starts) for part in parts]
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         return self.estimate(parts).value
@@ -84,9 +85,20 @@ def results(name: str, aggregate: Aggregate, parts: list[pa.Array]) -> Mapping[s
 
 
 def whole(seen: pa.Array, unseen: npt.NDArray[np.float64], rounding: np.ufunc) -> npt.NDArray[np.int64]:
-    """What was seen plus a rounded number; numbers beyond 64 bits end at the limit."""
-    limit = float(2**62)
+    """What was seen plus a rounded number; a bound beyond 64 bits ends at the limit."""
+    start: npt.NDArray[np.int64] = seen.to_numpy(zero_copy_only=False)
     # Noise of the last digit must not push a bound over the number it stands on.
-    near = np.where(np.abs(unseen - np.rint(unseen)) < 1e-6, np.rint(unseen), unseen)
-    more = rounding(np.clip(np.nan_to_num(near), -limit, limit)).astype(np.int64)
-    return seen.to_numpy(zero_copy_only=False) + more  # type: ignore[no-any-return]
+    near = np.nan_to_num(np.where(np.abs(unseen - np.rint(unseen)) < 1e-6, np.rint(unseen), unseen))
+    more = rounding(near)
+    total = start + more
+    fits = (more == 0.0) | (np.abs(total) < LIMIT)
+    exact = start + np.where(fits, more, 0.0).astype(np.int64)
+    return np.where(fits, exact, np.where(total < 0, -LIMIT, LIMIT - 1))
+
+
+def fitting(seen: pa.Array, unseen: npt.NDArray[np.float64]) -> None:
+    """Raise Overflowed if what was seen and what is estimated beside it do not fit 64 bits together."""
+    total = np.abs(seen.to_numpy(zero_copy_only=False) + np.nan_to_num(unseen))
+    wrapped = np.flatnonzero((unseen != 0.0) & (total >= LIMIT))
+    if len(wrapped):
+        raise Overflowed(int(wrapped[0]))

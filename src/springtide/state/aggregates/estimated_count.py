@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import Starts, lengths
-from springtide.state.aggregates.estimate import Estimated, Estimates, whole
+from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
 from springtide.state.aggregates.interval import Shed, Z, count_interval
 
 COUNTS = [pa.int64(), pa.float64(), pa.float64()]
@@ -39,6 +39,7 @@ class EstimatedCount(Estimated):
             # Without a single value, up to so many may still be among the unseen rows.
             rows, unseen = (part.to_numpy(zero_copy_only=False) for part in parts[3:5])
             high = np.where(shed.seen == 0, Z**2 * unseen / np.maximum(rows, 1), high)
+        fitting(parts[0], shed.unseen)
         value = whole(parts[0], shed.unseen, np.rint)
         # The truth is a whole number, so bounds may be rounded inwards, as long as the estimate stays between them.
         least = np.minimum(whole(parts[0], low, np.ceil), value)

@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from springtide.state.aggregates.adding import add_segments
 from springtide.state.aggregates.base import Starts, lengths
-from springtide.state.aggregates.estimate import Estimated, Estimates, whole
+from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
 from springtide.state.aggregates.estimated_count import COUNTS, accuracy, counts, present, scaled, shed_of
 from springtide.state.aggregates.interval import Moments, mean_interval, sum_interval
 from springtide.state.aggregates.mean import Mean
@@ -30,7 +31,7 @@ class _OfValues(Estimated):
         head = [*counts(present(values, starts), kept), *counts(lengths(starts, rows), kept)[:2]]
         seen = pc.fill_null(values.cast(Sum(self.column).result(values.type)), 0)
         with np.errstate(over="ignore", invalid="ignore"):
-            totals = _sums(seen.to_numpy(zero_copy_only=False), starts)
+            totals = add_segments(seen, starts).to_numpy(zero_copy_only=False)
             if kept == 1.0:
                 nothing = pa.array(np.zeros(len(starts)))
                 return [*head, pa.array(totals, seen.type), *[nothing] * 4]
@@ -51,6 +52,7 @@ class EstimatedSum(_OfValues):
         with np.errstate(all="ignore"):
             low, high = sum_interval(shed_of(parts), moments)
             if pa.types.is_integer(seen.type):
+                fitting(seen, moments.unseen)
                 value = whole(seen, moments.unseen, np.rint)
                 least = np.minimum(whole(seen, low, np.ceil), value)
                 most = np.maximum(whole(seen, high, np.floor), value)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.state.aggregates.base import Starts, reduce_segments, require
+from springtide.state.aggregates.adding import add_segments
+from springtide.state.aggregates.base import Starts, require
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,7 @@ class Mean:
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
         total, n = parts
-        return [
-            reduce_segments(np.add, total, starts, 0.0, pa.float64()),
-            reduce_segments(np.add, n, starts, 0, pa.int64()),
-        ]
+        return [add_segments(total, starts), add_segments(n, starts)]
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         total, n = parts

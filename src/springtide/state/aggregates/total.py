@@ -1,11 +1,14 @@
-"""The sum of a numeric column; nulls are skipped, and the sum of nothing but nulls is null."""
+"""The sum of a numeric column; nulls are skipped, and the sum of nothing but nulls is null.
+
+A sum of integers that does not fit 64 bits is an error, as in Spark's ANSI mode.
+"""
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from springtide.state.aggregates.base import Starts, reduce_segments, require
+from springtide.state.aggregates.adding import add_segments
+from springtide.state.aggregates.base import Starts, require
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Sum:
         return self.combine([values.cast(self.result(values.type))], starts)
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
-        return [reduce_segments(np.add, parts[0], starts, 0, parts[0].type)]
+        return [add_segments(parts[0], starts)]
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         return parts[0]
