@@ -273,20 +273,22 @@ class TestBesideARunningApp:
         assert found.head == EPOCHS + 1
 
     def test_another_driver_takes_over(self, checkpoint: Checkpoint) -> None:
-        """It has copied what its predecessor had, and removed it there."""
+        """It has copied what its predecessor had, and removed it there, between two calls of the reader."""
         taken = Within(checkpoint.store, "generations/000000003")
 
-        def steps(done: int, of: int, size: int) -> None:
-            if not taken.list(""):
-                for name, data in everything(checkpoint.store).items():
-                    own = name.removeprefix(f"{OWN}/")
-                    if own.startswith(("manifests/", "spark/")):
-                        taken.put(own, data)
-                taken.put(OPENED, b"{}")
-                for directory in ("manifests", "spark"):
-                    checkpoint.own.remove(directory)
+        class TakenOver(LocalStore):
+            def list(self, prefix: str) -> list[str]:
+                if prefix == checkpoint.where("manifests") and not taken.list(""):
+                    for name, data in everything(checkpoint.store).items():
+                        own = name.removeprefix(f"{OWN}/")
+                        if own.startswith(("manifests/", "spark/")):
+                            taken.put(own, data)
+                    taken.put(OPENED, b"{}")
+                    for directory in ("manifests", "spark"):
+                        checkpoint.own.remove(directory)
+                return super().list(prefix)
 
-        found = examine(checkpoint.store, steps)
+        found = examine(TakenOver(checkpoint.store.root))
         assert (found.findings, found.head) == ((), EPOCHS - 1)
         assert found.part("Spark's log").files == 2 * EPOCHS + 1
 

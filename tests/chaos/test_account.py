@@ -10,7 +10,9 @@ from account_app import Ends, expected
 from chaos_kit import drive
 
 from springtide import faults
+from springtide.blocks.fsck import Fsck
 from springtide.blocks.store import LocalStore
+from springtide.cli.fsck import LOGS
 from springtide.cli.queries import summed
 from springtide.engine.reports import last_reports
 from springtide.metrics.figures import figure
@@ -36,6 +38,7 @@ def told(report: EpochReport) -> Ends:
 def check(root: Path, epochs: int) -> list[EpochReport]:
     """The reports tell of every epoch what is true, and their sums count each once."""
     oracle = expected(epochs)
+    assert Fsck(LocalStore(root / "checkpoint"), LOGS)().findings == ()
     reports = last_reports(LocalStore(root / "checkpoint"), ALL)
     assert {report.epoch for report in reports} == set(oracle)
     for report in reports:
@@ -82,6 +85,7 @@ def test_drivers_killed_at_every_point(tmp_path: Path) -> None:
         ended = drive(tmp_path, f"{point}=kill@{2 * number + 1}", epochs=epochs, app=account_app)
         assert ended.killed, f"{point}: {ended}"
         assert point in ended.fired, f"{point}: {ended}"
+        assert Fsck(LocalStore(tmp_path / "checkpoint"), LOGS)().findings == (), f"{point}: a crash damages nothing"
     ended = drive(tmp_path, "", epochs=epochs, app=account_app)
     assert ended.code == 0, str(ended)
     reports = check(tmp_path, epochs)

@@ -1,6 +1,6 @@
 """The account of each query, from what was counted at its sources."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from springtide import App, agg, sinks, sources
 from springtide.blocks.block import BlockRef
@@ -11,6 +11,7 @@ from springtide.engine.accounts import account_of, accounts, retold, shed_for
 from springtide.engine.computed import Computed
 from springtide.engine.shedder import Tally
 from springtide.ids import Epoch, PlanVersion
+from springtide.metrics.account import StepAccount
 from springtide.metrics.report import OperatorReport, QueryReport
 
 
@@ -55,7 +56,7 @@ def manifest() -> Manifest:
 
 def test_an_account_is_all_that_a_later_driver_needs_to_tell_of_the_rows() -> None:
     reports = (
-        OperatorReport("left", 90, 5, late_rows=3, malformed_rows=2, shed_rows=4, job_s=1.5),
+        OperatorReport("left", 90, 5, late_rows=3, malformed_rows=2, shed_rows=4, ahead_rows=6, job_s=1.5),
         OperatorReport("right", 60, 7),
     )
     query = QueryReport("out", 100, 90, 6, 4)
@@ -64,7 +65,14 @@ def test_an_account_is_all_that_a_later_driver_needs_to_tell_of_the_rows() -> No
     assert account.queries == (query,)
     left, right = retold(replace(manifest(), account=account))
     assert (left.rows_in, left.rows_out, left.late_rows, left.malformed_rows, left.shed_rows) == (90, 5, 3, 2, 4)
+    assert left.ahead_rows == 6
     assert (left.state_rows, left.state_bytes, left.runs, left.watermark_us) == (5, 1000, 1, 7)
     assert (left.job_s, left.instances) == (0.0, ()), "who measured that is gone"
     assert (right.rows_in, right.rows_out, right.state_rows) == (60, 7, 0)
     assert retold(manifest()) == (), "a release without accounts wrote it"
+
+
+def test_every_count_of_rows_in_a_steps_report_is_in_its_account() -> None:
+    """Else a count that is added one day is lost when an epoch is published again."""
+    counts = {each.name for each in fields(OperatorReport) if each.name.startswith("rows_") or "_rows" in each.name}
+    assert counts - {"state_rows"} <= {each.name for each in fields(StepAccount)}, "state is in the manifest"

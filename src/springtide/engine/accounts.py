@@ -1,6 +1,7 @@
 """What became of an epoch's rows: at its sources, in its steps, for each query."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.dataflow.economy import entries, reached
@@ -66,9 +67,8 @@ def retold(manifest: Manifest) -> tuple[OperatorReport, ...]:
 
 def _retold(step: StepAccount, state: OperatorState) -> OperatorReport:
     return OperatorReport(
-        step.step, step.rows_in, step.rows_out, step.late_rows, step.malformed_rows,
-        state_rows=state.keys, state_bytes=sum(run.size_bytes for run in state.runs), runs=len(state.runs),
-        watermark_us=state.watermark_us, shed_rows=step.shed_rows,
+        **asdict(step), state_rows=state.keys, state_bytes=sum(run.size_bytes for run in state.runs),
+        runs=len(state.runs), watermark_us=state.watermark_us,
     )  # fmt: skip
 
 

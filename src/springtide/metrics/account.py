@@ -1,7 +1,7 @@
 """The account of an epoch: what became of its rows. It is committed with the epoch, so nobody has to have seen it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from springtide.metrics.report import OperatorReport, QueryReport
@@ -9,7 +9,7 @@ from springtide.metrics.report import OperatorReport, QueryReport
 
 @dataclass(frozen=True)
 class StepAccount:
-    """The rows of one keyed or captured step."""
+    """The rows of one keyed or captured step: all that its report tells of them, by the same names."""
 
     step: str
     rows_in: int = 0
@@ -17,12 +17,11 @@ class StepAccount:
     late_rows: int = 0
     malformed_rows: int = 0
     shed_rows: int = 0
+    ahead_rows: int = 0
 
     @classmethod
     def of(cls, report: OperatorReport) -> "StepAccount":
-        return cls(
-            report.step, report.rows_in, report.rows_out, report.late_rows, report.malformed_rows, report.shed_rows
-        )
+        return cls(**{each.name: getattr(report, each.name) for each in fields(cls)})
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,12 @@ class Account:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "Account":
-        steps: Sequence[Mapping[str, Any]] = fields["steps"]
-        queries: Sequence[Mapping[str, Any]] = fields["queries"]
+    def from_json(cls, told: Mapping[str, Any]) -> "Account":
+        steps: Sequence[Mapping[str, Any]] = told["steps"]
+        queries: Sequence[Mapping[str, Any]] = told["queries"]
         return cls(
             **{
-                **fields,
+                **told,
                 "steps": tuple(StepAccount(**step) for step in steps),
                 "queries": tuple(QueryReport(**query) for query in queries),
             }
