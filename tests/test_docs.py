@@ -172,3 +172,14 @@ class Terminal:
     def log(self) -> str:
         path = self.directory / "app.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+
+TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_test_that_a_page_names_is_there(page: Path) -> None:
+    for path, name in TEST.findall(page.read_text()):
+        text = (ROOT / path).read_text()
+        there = re.search(rf"^(?:(?:    )?def|class) {name}\b|^{name} = ", text, re.MULTILINE)
+        assert there or not name, f"{path}::{name}"
