@@ -24,6 +24,7 @@ from springtide import faults
 from springtide.blocks import claim as claim_module
 from springtide.blocks.claim import Holder
 from springtide.blocks.store import LocalStore
+from springtide.cli.quiet import worth_reading
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume, create
 
@@ -123,7 +124,7 @@ class Stopped:
         self.process.send_signal(signal.SIGCONT)
         code = self.process.wait(DEADLINE_S)
         assert code == 1, f"code {code}: {self._said()}"
-        return self._said()
+        return b"".join(worth_reading(self.log.read_bytes().splitlines(keepends=True))).decode()
 
 
 @pytest.fixture

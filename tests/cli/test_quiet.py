@@ -36,3 +36,9 @@ def test_a_stack_of_a_stopping_spark_goes() -> None:
     )
     other = b"java.lang.OutOfMemoryError: Java heap space\n\tat a.B.c(D.java:1)\n"
     assert read(b"one\n" + stack + other + b"two\n") == b"one\n" + other + b"two\n"
+
+
+def test_a_workers_traceback_that_was_cut_short_as_the_jvm_ended_goes() -> None:
+    lines = IDLE_WORKER.splitlines(keepends=True)
+    for some in range(1, len(lines)):
+        assert read(b"".join([b"one\n", *lines[:some]])) == b"one\n"

@@ -63,10 +63,15 @@ def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
             held.append(line)
             if line.startswith((b" ", TRACEBACK)):
                 continue
-            frames = [text for text in held if text.startswith(b"  File ")]
-            if not (line.startswith(b"BrokenPipeError") and all(b"pyspark/daemon.py" in text for text in frames)):
+            if not (line.startswith(b"BrokenPipeError") and _of_the_daemon(held)):
                 yield from held
             held = []
         elif not line.startswith(NOISE):
             yield line
-    yield from held
+    if not _of_the_daemon(held):  # Else it was cut short, as the JVM ended.
+        yield from held
+
+
+def _of_the_daemon(traceback: Iterable[bytes]) -> bool:
+    """Whether all frames, as far as they are there, are of Spark's daemon for Python workers."""
+    return all(b"pyspark/daemon.py" in line for line in traceback if line.startswith(b"  File "))
