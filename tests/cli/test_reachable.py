@@ -17,6 +17,8 @@ from springtide.control.client import ControlClient
 pytestmark = pytest.mark.spark
 PATIENCE_S = 120.0
 SECRET = "_SPARK_AUTH_SECRET"
+PAGE = ["--conf", "spark.ui.enabled=true"]
+"""A page that somebody asks for is for this machine, too."""
 CHECKPOINT = Path(".springtide", "tide")
 
 
@@ -69,7 +71,7 @@ def test_only_this_machine_and_only_with_the_secret(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     (tmp_path / "app.py").write_text(APP.format(rate=500, limit=1_000_000))
-    with AppProcess(tmp_path, *(["--workers", str(workers)] if workers else [])) as app:
+    with AppProcess(tmp_path, *(["--workers", str(workers)] if workers else PAGE)) as app:
         started(app)
         pids = tree(app.process.pid)
         found = listeners(pids)
@@ -78,6 +80,7 @@ def test_only_this_machine_and_only_with_the_secret(
         own = [one.port for one in found if one.pid == app.process.pid]
         if workers is None:
             assert all(map(refuses_callbacks, own))
+            assert len([one for one in found if one.pid == jvm]) == 4, "the gateway, the driver, its blocks, the page"
         else:
             client = ControlClient.find(tmp_path / CHECKPOINT)
             api = client._address.port

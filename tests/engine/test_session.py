@@ -89,8 +89,8 @@ def test_a_jvm_that_was_started_for_another_purpose(
     name: str, master: str, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "own_name", lambda: name)
+    monkeypatch.setattr(session, "jvm_variable", {"SPARK_LOCAL_IP": name if name == "127.0.0.1" else None}.get)
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
-    monkeypatch.delenv("SPARK_LOCAL_HOSTNAME", raising=False)
     if fits:
         session._check_jvm(master)
     else:

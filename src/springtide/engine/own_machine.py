@@ -8,7 +8,8 @@ from springtide.confidential import remember
 from springtide.scratch import make_scratch
 
 LOOPBACK = "127.0.0.1"
-ENVIRONMENT = {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_LOCAL_HOSTNAME": LOOPBACK}
+ADDRESS = "SPARK_LOCAL_IP"
+ENVIRONMENT = {ADDRESS: LOOPBACK, "SPARK_LOCAL_HOSTNAME": LOOPBACK}
 """Of the JVM and the executors that it starts: Spark's masters, workers and pages have no setting for it."""
 SECRET = "spark.authenticate.secret"
 LONGEST_FOR_SOCKETS = 60

@@ -16,12 +16,13 @@ from springtide import confidential
 from springtide.confidential import Discreet
 from springtide.engine.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.java import find_java
-from springtide.engine.own_machine import ENVIRONMENT, LOOPBACK, closed_settings, on_this_machine
+from springtide.engine.own_machine import ADDRESS, ENVIRONMENT, LOOPBACK, closed_settings, on_this_machine
 from springtide.engine.slim_java import usable_home
 from springtide.engine.spark_internals import (
     Executors,
     close_executor_files,
     guard_callbacks,
+    jvm_variable,
     make_room_for_executor_files,
     own_name,
     quiet_accumulators,
@@ -212,14 +213,13 @@ def session_settings(config: SessionConfig, scratch: Path | None) -> dict[str, s
 
 def _check_jvm(master: str) -> None:
     """Raise WrongJvm if a box would listen on the network, or a cluster could not reach the driver."""
-    name, boxed = own_name(), master.startswith("local-cluster")
-    if (boxed and name != LOOPBACK) or (not on_this_machine(master) and name == LOOPBACK != _told_name()):
+    name = own_name()
+    if master.startswith("local-cluster"):
+        fits = name == LOOPBACK
+    else:  # The user may have told it so.
+        fits = on_this_machine(master) or jvm_variable(ADDRESS) in (None, os.environ.get(ADDRESS))
+    if not fits:
         raise WrongJvm(name, master)
-
-
-def _told_name() -> str | None:
-    """The name that the user wants Spark to have, if any."""
-    return os.environ.get("SPARK_LOCAL_HOSTNAME") or os.environ.get("SPARK_LOCAL_IP")
 
 
 def _quiet_libraries() -> None:

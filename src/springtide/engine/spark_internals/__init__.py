@@ -19,7 +19,7 @@ from springtide.engine.spark_internals.jvm import (
     quiet_accumulators,
     silent_log,
 )
-from springtide.engine.spark_internals.launch import guard_callbacks, own_name, start_jvm
+from springtide.engine.spark_internals.launch import guard_callbacks, jvm_variable, own_name, start_jvm
 from springtide.engine.spark_internals.nudges import Nudges
 from springtide.engine.spark_internals.placement import Placement, executor_place
 from springtide.engine.spark_internals.queries import admit, repartition_checkpoint, tagged_jobs
@@ -45,6 +45,7 @@ __all__ = [
     "hadoop_version",
     "jvm_pid",
     "jvm_status",
+    "jvm_variable",
     "live_heap_bytes",
     "make_room_for_executor_files",
     "own_name",

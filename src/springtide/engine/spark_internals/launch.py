@@ -44,6 +44,12 @@ def own_name() -> str:
     return str(cast(Any, SparkContext._jvm).org.apache.spark.util.Utils.localHostName())
 
 
+def jvm_variable(name: str) -> str | None:
+    """A variable of the environment that Spark's JVM was started in."""
+    value = cast(Any, SparkContext._jvm).System.getenv(name)
+    return None if value is None else str(value)
+
+
 def guard_callbacks(spark: SparkSession) -> None:
     """Let only Spark's JVM call back into this process, for which PySpark opens a port without a token."""
     gateway: Any = spark.sparkContext._gateway
