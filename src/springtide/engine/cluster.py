@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from springtide.engine.capacity import Capacity
 from springtide.engine.job_watch import JobWatch
+from springtide.engine.known_workers import KnownWorkers
 from springtide.engine.sharing import Employed, Lease
 from springtide.engine.spark_internals import Placement, executor_place
 from springtide.engine.warm import practice
@@ -16,8 +17,6 @@ from springtide.ids import WorkerId
 from springtide.plan.worker import Worker
 
 POLL_S = 0.1
-REMEMBERED = 32
-"""Departed workers that others may have to clear up after."""
 WARM_ROUNDS = 12
 """A JVM compiles what it runs often; the first rounds are slow."""
 
@@ -52,12 +51,11 @@ class Cluster:
     ) -> None:
         """`employed` tells who is in the app's plan: other apps on the same Spark leave them alone."""
         self.spark, self.watch = spark, watch
-        self.zones = tuple(zones)
         shared = Lease.executors(spark)
         self._executors = shared.spark
         self._demand = shared.join(employed)
         self._placement = Placement(spark, WORKER_PROPERTY)
-        self._known: dict[WorkerId, Worker] = {}
+        self._known = KnownWorkers(zones)
         self._warm: set[WorkerId] = set()
 
     def alive(self) -> frozenset[WorkerId]:
@@ -67,22 +65,16 @@ class Cluster:
     def workers(self) -> list[Worker]:
         """Everybody who is registered, in the order in which they came."""
         alive = self.alive()
-        if alive - self._known.keys():
+        if self._known.unknown(alive):
             for executor in self._executors.all().values():
-                self._learn(executor.id, executor.host, executor.slots)
-        return [w for w in sorted(self._known.values(), key=_age) if w.id in alive]
-
-    def _learn(self, executor: str, host: str, slots: int) -> None:
-        worker = WorkerId(executor)
-        if worker in self._known or executor == "driver":
-            return
-        zone = self.zones[len(self._known) % len(self.zones)] if self.zones else ""
-        self._known[worker] = Worker(worker, host, max(1, slots - 1), zone)
+                self._known.learn(executor.id, executor.host, executor.slots)
+            self._known.forget(alive)
+            self._warm &= alive
+        return self._known.among(alive)
 
     def departed(self, employed: frozenset[WorkerId]) -> tuple[WorkerId, ...]:
         """The last to have gone for good, of those who have ever been here."""
-        gone = self._known.keys() - self.alive() - employed
-        return tuple(sorted(gone, key=lambda w: _age(self._known[w]))[-REMEMBERED:])
+        return self._known.departed(self.alive() | employed)
 
     def ask(self, total: int) -> None:
         """Ask for so many workers in all; they come later, or never."""
@@ -151,7 +143,8 @@ class Cluster:
 
         Ends early if they are not wanted any more.
         """
-        cold = [w for w in workers if w not in self._warm for _ in range(self._known[w].slots + 1)]
+        known = [(w, self._known.get(w)) for w in workers if w not in self._warm]
+        cold = [w for w, worker in known if worker is not None for _ in range(worker.slots + 1)]
         if cold:
             for _ in range(WARM_ROUNDS):
                 if not wanted():
@@ -164,7 +157,3 @@ class Cluster:
     def stop(self) -> None:
         """The app has ended."""
         self._demand.end()
-
-
-def _age(worker: Worker) -> tuple[int, str]:
-    return (int(worker.id) if worker.id.isdigit() else 0, worker.id)

@@ -132,6 +132,11 @@ public final class Machines {
         }, "springtide-stopping-a-machine");
         thread.setDaemon(true);
         thread.start();
+        for (int i = stopping.size() - 1; i >= 0; i--) {
+            if (!((Thread) stopping.get(i)).isAlive()) {
+                stopping.remove(i);
+            }
+        }
         stopping.add(thread);
     }
 

@@ -1,0 +1,56 @@
+"""The workers that have come, and the last of those that have gone: a cluster may send new ones for weeks."""
+
+from collections.abc import Sequence, Set
+
+from springtide.ids import WorkerId
+from springtide.plan.worker import Worker
+
+REMEMBERED = 32
+"""Departed workers that are remembered: others may have to clear up after them."""
+
+
+class KnownWorkers:
+    """Read by several threads: what is there is replaced and never changed."""
+
+    def __init__(self, zones: Sequence[str] = ()) -> None:
+        """Fault zones are given to workers in turn."""
+        self._zones = tuple(zones)
+        self._came = 0
+        self._known: dict[WorkerId, Worker] = {}
+
+    def get(self, worker: WorkerId) -> Worker | None:
+        return self._known.get(worker)
+
+    def unknown(self, workers: Set[WorkerId]) -> bool:
+        """Whether somebody is among them who was not here before."""
+        return not workers <= self._known.keys()
+
+    def learn(self, executor: str, host: str, slots: int) -> None:
+        """Somebody is here; one slot is left to copies, if there are several."""
+        worker = WorkerId(executor)
+        if worker in self._known or executor == "driver":
+            return
+        zone = self._zones[self._came % len(self._zones)] if self._zones else ""
+        self._came += 1
+        self._known = {**self._known, worker: Worker(worker, host, max(1, slots - 1), zone)}
+
+    def forget(self, alive: Set[WorkerId]) -> None:
+        """Only the last to go are remembered."""
+        gone = set(self._gone(alive)[:-REMEMBERED])
+        if gone:
+            self._known = {worker: known for worker, known in self._known.items() if worker not in gone}
+
+    def among(self, alive: Set[WorkerId]) -> list[Worker]:
+        """Those of them who are known, in the order in which they came."""
+        return [w for w in sorted(self._known.values(), key=_age) if w.id in alive]
+
+    def departed(self, alive: Set[WorkerId]) -> tuple[WorkerId, ...]:
+        """The last to have gone, of those who have ever been here."""
+        return tuple(self._gone(alive)[-REMEMBERED:])
+
+    def _gone(self, alive: Set[WorkerId]) -> list[WorkerId]:
+        return [w.id for w in sorted(self._known.values(), key=_age) if w.id not in alive]
+
+
+def _age(worker: Worker) -> tuple[int, str]:
+    return (int(worker.id) if worker.id.isdigit() else 0, worker.id)
