@@ -80,8 +80,8 @@ def reduce_segments(
 def segment_lists(values: pa.Array, keep: npt.NDArray[np.int64], groups: Starts, keys: int) -> pa.Array:
     """One list a key of the kept values; `groups` numbers each kept value's key, ascending."""
     counts = np.bincount(groups, minlength=keys) if len(groups) else np.zeros(keys, np.int64)
-    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(keep)))
+    offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values.take(pa.array(keep)))
 
 
 def flatten(lists: pa.Array, starts: Starts) -> tuple[pa.Array, Starts]:
