@@ -297,7 +297,7 @@ def test_every_wanted_slice_is_served_once_or_named_as_missing(
 def test_a_run_of_an_earlier_release_is_opened_with_wide_columns(place: Place) -> None:
     """Its strings have 32-bit offsets, and newer runs with 64-bit ones lie on top of it."""
     layout = Layout(pa.schema([("k", pa.string())]), pa.schema([("l", pa.list_(pa.string()))]))
-    old = pa.schema([("$position", pa.uint64()), ("k.k", pa.string()), ("s.l", pa.list_(pa.string()))])
+    old = pa.schema([layout.schema.field("$position"), ("k.k", pa.string()), ("s.l", pa.list_(pa.string()))])
 
     def written(schema: pa.Schema, keys: list[str], text: str) -> BlockRef:
         columns = {"$position": [ord(k) for k in keys], "k.k": keys, "s.l": [[text]] * len(keys)}

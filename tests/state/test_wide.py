@@ -108,7 +108,8 @@ def _after(logic: Logic, *arrivals: pa.Table) -> list[dict[str, Any]]:
     runs: list[Run] = []
     for arrival in arrivals:
         updated = update(logic, Chain(runs, logic.layout), [arrival], Moment())
-        assert updated.run is not None
+        if updated.run is None:
+            continue
         runs = [run for run in runs if run not in updated.replaced] + [Run(updated.run, logic.layout, 8)]
     return merge(runs, whole=True).to_pylist()  # type: ignore[no-any-return]
 

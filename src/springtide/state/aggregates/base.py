@@ -1,7 +1,8 @@
 """What an aggregate is: an accumulator that combines in any order.
 
 Rows come sorted by key; `starts` holds the first row of each key, and no key is empty. All
-functions are columnar: they take whole columns and give one value a key.
+functions are columnar: they take whole columns and give one value a key. Columns are wide (`state/wide.py`), whatever
+the plain types that an aggregate declares.
 """
 
 from typing import Protocol
