@@ -18,7 +18,7 @@ from springtide.ids import Epoch, InstanceId, SliceId, WorkerId
 from springtide.state.chain import Chain
 from springtide.state.layout import Layout
 from springtide.state.logic import Moment
-from springtide.state.run import Run
+from springtide.state.run import Run, merge
 
 SLICES = 8
 EVERY = frozenset(map(SliceId, range(SLICES)))
@@ -292,3 +292,21 @@ def test_every_wanted_slice_is_served_once_or_named_as_missing(
         with pytest.raises(Missing) as caught:
             opening.runs([ref], wanted)
         assert caught.value.slices == wanted - whole
+
+
+def test_a_run_of_an_earlier_release_is_opened_with_wide_columns(place: Place) -> None:
+    """Its strings have 32-bit offsets, and newer runs with 64-bit ones lie on top of it."""
+    layout = Layout(pa.schema([("k", pa.string())]), pa.schema([("l", pa.list_(pa.string()))]))
+    old = pa.schema([layout.schema.field("$position"), ("k.k", pa.string()), ("s.l", pa.list_(pa.string()))])
+
+    def written(schema: pa.Schema, keys: list[str], text: str) -> BlockRef:
+        columns = {"$position": [ord(k) for k in keys], "k.k": keys, "s.l": [[text]] * len(keys)}
+        return place._write(place.here, pa.table(columns, schema=schema), RUN, EVERY)
+
+    chain = [written(old, ["a", "b"], "old"), written(layout.schema, ["b", "c"], "new")]
+    opening = Opening(place.here, layout, SLICES, {})
+    runs = opening.runs(chain, EVERY)
+    assert [run.rows.schema.types for run in runs] == [layout.schema.types] * 2
+    merged = merge(runs, whole=True)
+    assert merged.column("k.k").to_pylist() == ["a", "b", "c"]
+    assert merged.column("s.l").to_pylist() == [["old"], ["new"], ["new"]]

@@ -18,6 +18,7 @@ from state_kit import HASHES, Farm, Row, canon, frozen, multiset
 from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate, UnsupportedColumn
+from springtide.state.wide import wide_type
 
 NAN = float("nan")
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,16 +118,16 @@ def test_accumulators_combine_in_any_grouping(kind: str, data: st.DataObject) ->
     parts = [data.draw(st.lists(st.one_of(st.none(), values), min_size=keys, max_size=keys)) for _ in range(3)]
     one_each = np.arange(keys)
     for aggregate in fitting(kind).values():
-        a, b, c = (aggregate.partial(pa.array(part, arrow), keys, one_each) for part in parts)
+        a, b, c = (aggregate.partial(pa.array(part, wide_type(arrow)), keys, one_each) for part in parts)
         left = joined(aggregate, [joined(aggregate, [a, b], keys), c], keys)
         right = joined(aggregate, [a, joined(aggregate, [b, c], keys)], keys)
         flat = joined(aggregate, [a, b, c], keys)
         turned = joined(aggregate, [c, a, b], keys)
         results = [aggregate.finish(x).to_pylist() for x in (left, right, flat, turned)]
         assert all(frozen(r) == frozen(results[0]) for r in results)
-        kinds = aggregate.accumulator(arrow)
+        kinds = [wide_type(kind) for kind in aggregate.accumulator(arrow)]
         assert all([part.type for part in x] == kinds for x in (a, left, flat))
-        assert aggregate.finish(flat).type == aggregate.result(arrow)
+        assert aggregate.finish(flat).type == wide_type(aggregate.result(arrow))
 
 
 def joined(aggregate: Aggregate, accumulators: list[list[pa.Array]], keys: int) -> list[pa.Array]:

@@ -18,6 +18,7 @@ from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
 from springtide.state.position import Positions
+from springtide.state.wide import narrowed, wide_schema, widened
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, event_times, spread
 
 
@@ -69,6 +70,7 @@ class AggregateLogic:
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
         rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
+        rows = widened(rows)
         if self.window is not None:
             times, valid = event_times(rows.column(self.window.column))
             timely = believed(times, valid, self.window.ahead_us, moment)
@@ -110,10 +112,10 @@ class AggregateLogic:
         expires = None
         if self.window is not None:
             expires = _microseconds(groups.keys.column(WINDOW_START)) + self.window.size_us
-        return Changes(pa.table(state, schema=self.layout.state), output, expires_us=expires)
+        return Changes(pa.table(state, schema=wide_schema(self.layout.state)), output, expires_us=expires)
 
     def close(self, state: pa.Table) -> pa.Table:
-        keys = pa.table({n: state.column(KEY + n) for n in self.layout.key.names}, schema=self.layout.key)
+        keys = pa.table({n: state.column(KEY + n) for n in self.layout.key.names})
         parts = {n: one_array(state.column(STATE + n)) for n in self.layout.state.names}
         return self._output(keys, parts, final=True)
 
@@ -129,7 +131,7 @@ class AggregateLogic:
         for name, aggregate in self.aggregates.items():
             with _telling(name, aggregate, keys.column_names, keys.columns):
                 columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
-        return pa.table({n: columns[n] for n in self.output.names}, schema=self.output)
+        return narrowed(pa.table({n: columns[n] for n in self.output.names}), self.output)
 
 
 @contextmanager

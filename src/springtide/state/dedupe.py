@@ -9,6 +9,7 @@ from springtide.state.ahead import believed, newest
 from springtide.state.layout import Layout
 from springtide.state.logic import BEGINNING_US, Arrival, Changes, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
+from springtide.state.wide import narrowed
 from springtide.state.window import event_times
 
 
@@ -71,7 +72,7 @@ class DedupeLogic:
             firsts = groups.rows.take(pa.array(groups.starts))
             expires, _ = event_times(firsts.column(self.within.column))
         return Changes(
-            groups.state, output.cast(self.rows), write=~groups.known, expires_us=expires
+            groups.state, narrowed(output, self.rows), write=~groups.known, expires_us=expires
         )
 
     def close(self, state: pa.Table) -> pa.Table:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.errors import UnsupportedKey
+from springtide.state.wide import wide_type
 
 Indices = npt.NDArray[np.int64]
 
@@ -23,7 +24,8 @@ def check_key_type(column: str, kind: pa.DataType) -> None:
 
 
 def canonical(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One contiguous array with a single representation of zero and of NaN."""
+    """One contiguous array, wide, with a single representation of zero and of NaN."""
+    column = column.cast(wide_type(column.type))
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not pa.types.is_floating(array.type):
         return array

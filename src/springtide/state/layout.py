@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from springtide.state.wide import wide_type
+
 POSITION = "$position"
 EXPIRES = "$expires_us"
 DEAD = "$dead"
@@ -13,7 +15,11 @@ STATE = "s."
 
 @dataclass(frozen=True)
 class Layout:
-    """How one operator's state looks on disk; recorded in the checkpoint and checked at restart."""
+    """How one operator's state looks; recorded in the checkpoint and checked at restart.
+
+    `key` and `state` have the types that users see. On disk and in memory the columns are wide; earlier releases wrote
+    plain ones, and these are widened when they are opened.
+    """
 
     key: pa.Schema
     state: pa.Schema
@@ -29,8 +35,8 @@ class Layout:
             fields.append(pa.field(EXPIRES, pa.int64(), nullable=False))
         if self.drops or self.expires:
             fields.append(pa.field(DEAD, pa.bool_(), nullable=False))
-        fields += [pa.field(KEY + f.name, f.type) for f in self.key]
-        fields += [pa.field(STATE + f.name, f.type) for f in self.state]
+        fields += [pa.field(KEY + f.name, wide_type(f.type)) for f in self.key]
+        fields += [pa.field(STATE + f.name, wide_type(f.type)) for f in self.state]
         return pa.schema(fields)
 
     @property

@@ -17,6 +17,7 @@ from springtide.state.group import group
 from springtide.state.keys import Indices, canonical
 from springtide.state.layout import KEY, POSITION, Layout, one_array
 from springtide.state.position import Positions
+from springtide.state.wide import widened
 
 VALUE = "v."
 BEGINNING_US = -(1 << 62)
@@ -120,7 +121,7 @@ class Logic(Protocol):
 
 def sorted_rows(positions: Positions, keys: list[pa.Array], rows: pa.Table, layout: Layout) -> pa.Table:
     """Rows as they travel, in order of position; rows of one key stay in the order in which they came."""
-    order = pa.array(np.argsort(positions, kind="stable"))
+    order, rows = pa.array(np.argsort(positions, kind="stable")), widened(rows)
     columns = {POSITION: pa.array(positions).take(order)}
     columns |= {KEY + n: k.take(order) for n, k in zip(layout.key.names, keys, strict=True)}
     columns |= {VALUE + n: one_array(rows.column(n)).take(order) for n in rows.column_names}

@@ -1,7 +1,7 @@
 """A user's reducer over keyed rows, with typed state."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from springtide.state.errors import BadUpdate
 from springtide.state.layout import Layout
 from springtide.state.logic import Arrival, Changes, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
+from springtide.state.wide import narrowed, wide_schema
 
 Row = dict[str, Any]
 KeyReducer = Callable[[Row, list[Row], Row | None], tuple[Row | None, Sequence[Row]]]
@@ -56,27 +57,34 @@ class ReduceLogic:
     def update(self, groups: Groups, moment: Moment) -> Changes:
         if not len(groups):
             return Changes(self.state.empty_table(), self.output.empty_table())
-        reduced = self.reducer(groups)
+        reduced = self.reducer(self._plain(groups))
         if not isinstance(reduced, Reduced):
             raise BadUpdate("result", "springtide.Reduced(state, output)", type(reduced).__name__)
         state = conform(reduced.state, self.state, "state")
         if state.num_rows != len(groups):
             raise BadUpdate("state", f"one row a key ({len(groups)})", f"{state.num_rows} rows")
-        return Changes(state, conform(reduced.output, self.output, "output"), keep=_mask(reduced.keep, len(groups)))
+        output = narrowed(conform(reduced.output, self.output, "output"), self.output)
+        return Changes(state, output, keep=_mask(reduced.keep, len(groups)))
+
+    def _plain(self, groups: Groups) -> Groups:
+        """The same in the types that the user knows."""
+        rows = pa.schema([pa.field(n, self.rows.field(n).type) for n in groups.rows.column_names])
+        keys, state = narrowed(groups.keys, self.key), narrowed(groups.state, self.state)
+        return replace(groups, keys=keys, rows=narrowed(groups.rows, rows), state=state)
 
     def close(self, state: pa.Table) -> pa.Table:
         return self.output.empty_table()
 
 
 def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
-    """The table with exactly this schema's columns and types, or an error that says what is off."""
+    """The table with exactly this schema's columns and types, but wide, or an error that says what is off."""
     if not isinstance(table, pa.Table):
         raise BadUpdate(what, "a pyarrow.Table", type(table).__name__)
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
         raise BadUpdate(what, f"columns {schema.names}", f"columns {table.column_names}")
     try:
-        return table.select(schema.names).cast(schema)
+        return table.select(schema.names).cast(wide_schema(schema))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise BadUpdate(what, f"types {_types(schema)}", f"types {_types(table.schema)}: {error}") from error
 

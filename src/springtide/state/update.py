@@ -10,6 +10,7 @@ from springtide.state.chain import Chain
 from springtide.state.layout import DEAD, EXPIRES, KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import VALUE, Changes, Groups, Logic, Moment, Segment
 from springtide.state.run import Run, merge
+from springtide.state.wide import wide_schema, widened
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _apply(
 ) -> tuple[pa.Table, pa.Table, int, int]:
     """The changed state rows by position, the output, and the numbers of keys added and removed."""
     layout = logic.layout
-    arrivals = [rows for rows in arrivals if rows.num_rows]
+    arrivals = [widened(rows) for rows in arrivals if rows.num_rows]
     if not arrivals:
         return layout.schema.empty_table(), logic.output.empty_table(), 0, 0
     rows = pa.concat_tables(arrivals).combine_chunks()
@@ -121,12 +122,13 @@ def _groups(logic: Logic, chain: Chain, rows: pa.Table, segment: Segment, moment
     index = np.cumsum(known) - 1
     picks = pa.array(index, mask=~known)
     state = pa.table(
-        {n: one_array(old.column(STATE + n)).take(picks) for n in layout.state.names}, schema=layout.state
+        {n: one_array(old.column(STATE + n)).take(picks) for n in layout.state.names},
+        schema=wide_schema(layout.state),
     )
     names = {KEY + n: n for n in layout.key.names}
     names |= {n: n.removeprefix(VALUE) for n in rows.column_names if n.startswith(VALUE)}
     plain = rows.select(list(names)).rename_columns(list(names.values()))
-    keys = pa.table(dict(zip(layout.key.names, segment.keys, strict=True)), schema=layout.key)
+    keys = pa.table(dict(zip(layout.key.names, segment.keys, strict=True)), schema=wide_schema(layout.key))
     return Groups(keys, plain, segment.starts, state, known)
 
 

@@ -16,6 +16,7 @@ from springtide.state.logic import Moment
 from springtide.state.position import slice_of, slice_starts
 from springtide.state.run import Run, SliceMask
 from springtide.state.update import Missed
+from springtide.state.wide import widened
 
 Parts = Mapping[str, tuple[BlockRef, ...]]
 """By the name of a run: the copies of some of its slices that a worker holds."""
@@ -138,7 +139,8 @@ class Opening:
         label = f"{name}#{len(self.counted)}"
         self.counted[label] = (ref.name, format_slices(counted))
         whole = name == ref.name and not ref.partial and counted == parse_slices(ref.slices)
-        return Run(table, self.layout, self.slices, label, None if whole else self._mask(counted), ref.expires_us)
+        mask = None if whole else self._mask(counted)
+        return Run(widened(table), self.layout, self.slices, label, mask, ref.expires_us)
 
     def _only(self, rows: pa.Table, wanted: frozenset[SliceId]) -> pa.Table:
         return rows.filter(pa.array(self._mask(wanted)[slice_of(rows.column(POSITION).to_numpy(), self.slices)]))

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.engine.record import MapStats
 from springtide.engine.worker.hot import hot_keys
-from springtide.engine.worker.parcel import pack, parcel
+from springtide.engine.worker.parcel import pack, parcel, pieces
 from springtide.engine.worker.task import here, naming, partition, settle
 from springtide.engine.worker.written import ReadBlocks
 from springtide.metrics.report import HotKey, Sent
@@ -36,8 +35,6 @@ class Ready(NamedTuple):
     stats: MapStats
     """What was seen on the way."""
     rows: pa.Table
-    starts: npt.NDArray[np.int64]
-    """By slice: its first row, and at the end the number of all."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +56,12 @@ class Prepare:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         total = MapStats()
-        first = partition() << CHUNK_BITS
-        for number, ready in enumerate(self.arrivals(batches)):
+        number = partition() << CHUNK_BITS
+        for ready in self.arrivals(batches):
             total += ready.stats
-            yield from self._parcels(ready.rows, ready.starts, first + number)
+            for rows in pieces(ready.rows):
+                yield from self._parcels(rows, number)
+                number += 1
         yield parcel(0, total.to_json(), None)
 
     def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ready]:
@@ -75,10 +74,9 @@ class Prepare:
         for chunk in _chunks(rows):
             arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
-            starts = slice_starts(arrival.rows.column(POSITION).to_numpy(), self.slices)
-            sent = _sent(arrival.rows, starts) if self.traffic else ()
+            sent = self._sent(arrival.rows) if self.traffic else ()
             stats = MapStats(*seen, max(0.0, time.perf_counter() - began), sent, hot, arrival.ahead_rows)
-            yield Ready(stats, arrival.rows, starts)
+            yield Ready(stats, arrival.rows)
             began = time.perf_counter()
 
     def _arrive(self, chunk: pa.Table) -> tuple[Arrival, tuple[HotKey, ...]]:
@@ -90,7 +88,14 @@ class Prepare:
             hot = hot_keys(where, keys, self.slices)
             return self.logic.arrive(where, keys, rows.select(self.logic.columns), self.moment), hot
 
-    def _parcels(self, rows: pa.Table, starts: npt.NDArray[np.int64], number: int) -> Iterator[pa.RecordBatch]:
+    def _sent(self, rows: pa.Table) -> tuple[Sent, ...]:
+        """Bytes for each slice."""
+        count = np.diff(slice_starts(rows.column(POSITION).to_numpy(), self.slices))
+        size, worker = rows.nbytes / max(1, rows.num_rows), here()
+        return tuple(Sent(worker, int(number), round(count[number] * size)) for number in np.flatnonzero(count))
+
+    def _parcels(self, rows: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
+        starts = slice_starts(rows.column(POSITION).to_numpy(), self.slices)
         packed: dict[Arcs, pa.Buffer | None] = {}
         for route in self.routes:
             if route.arcs not in packed:
@@ -100,12 +105,6 @@ class Prepare:
             payload = packed[route.arcs]
             if payload is not None:
                 yield parcel(route.instance, None, payload, backup=route.backup, number=number)
-
-
-def _sent(rows: pa.Table, starts: npt.NDArray[np.int64]) -> tuple[Sent, ...]:
-    """Bytes for each slice."""
-    count, size, worker = np.diff(starts), rows.nbytes / max(1, rows.num_rows), here()
-    return tuple(Sent(worker, int(number), round(count[number] * size)) for number in np.flatnonzero(count))
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -1,7 +1,8 @@
 """What an aggregate is: an accumulator that combines in any order.
 
 Rows come sorted by key; `starts` holds the first row of each key, and no key is empty. All
-functions are columnar: they take whole columns and give one value a key.
+functions are columnar: they take whole columns and give one value a key. Columns are wide (`state/wide.py`), whatever
+the plain types that an aggregate declares.
 """
 
 from typing import Protocol
@@ -80,8 +81,8 @@ def reduce_segments(
 def segment_lists(values: pa.Array, keep: npt.NDArray[np.int64], groups: Starts, keys: int) -> pa.Array:
     """One list a key of the kept values; `groups` numbers each kept value's key, ascending."""
     counts = np.bincount(groups, minlength=keys) if len(groups) else np.zeros(keys, np.int64)
-    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(keep)))
+    offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values.take(pa.array(keep)))
 
 
 def flatten(lists: pa.Array, starts: Starts) -> tuple[pa.Array, Starts]:

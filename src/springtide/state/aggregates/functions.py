@@ -38,6 +38,8 @@ def count(column: str | None = None, *, estimate: bool = False) -> Aggregate:
 def sum(column: str, *, estimate: bool = False) -> Aggregate:
     """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers.
 
+    A sum of integers that does not fit is an IntegerOverflow, which names the key: cast the column to DOUBLE.
+
     With `estimate`, scaled up for rows that were shed, with bounds, as `count` is.
     """
     return EstimatedSum(column) if estimate else Sum(column)
