@@ -129,7 +129,8 @@ class AggregateLogic:
         for name, aggregate in self.aggregates.items():
             with _telling(name, aggregate, keys.column_names, keys.columns):
                 columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
-        return narrowed(pa.table({n: columns[n] for n in self.output.names}), self.output)
+        names = self.output.names
+        return narrowed(pa.Table.from_arrays([columns[n] for n in names], names=names), self.output)
 
 
 @contextmanager
