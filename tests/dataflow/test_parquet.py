@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -220,6 +220,25 @@ def test_a_disk_that_is_full_is_told_and_the_epoch_appears_later(
     assert not files(left), "what is left of it would keep the disk full"
     sink.publish(Output(1, ["b"]))
     assert (seen(out), stages(out)) == (whole("a", "b"), [])
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename", "replace", "open"])
+def test_a_disk_that_is_away_for_a_while_is_waited_for(
+    out: Path, sink: Parquet, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    real, left = getattr(os, call), [3]
+
+    def away(*arguments: Any, **options: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(errno.EIO, "Input/output error")
+        return real(*arguments, **options)
+
+    sink.publish(Output(0, ["a"]))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, away)
+        sink.publish(Output(1, ["b"]))
+    assert (seen(out), stages(out), left) == (whole("a", "b"), [], [0])
 
 
 def test_an_epoch_is_on_disk_before_it_appears_and_after(

@@ -66,17 +66,28 @@ class PatientStore:
         self._patiently(lambda: self.store.tidy(prefix))
 
     def _patiently(self, call: Callable[[], Result]) -> Result:
-        deadline, pause = self._now() + self.patience_s, FIRST_PAUSE_S
-        while True:
-            try:
-                return call()
-            except OSError as error:
-                if not may_mend(error) or self._now() >= deadline:
-                    raise
-                if pause == FIRST_PAUSE_S:
-                    log.warning("waiting up to %.0f s for the store to be back: %s", self.patience_s, error)
-            self._wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+        return patiently(call, self.patience_s, now=self._now, wait=self._wait)
+
+
+def patiently(
+    call: Callable[[], Result],
+    patience_s: float = PATIENCE_S,
+    *,
+    now: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Do what may be done again, until it succeeds, fails in a way that waiting does not mend, or patience ends."""
+    deadline, pause = now() + patience_s, FIRST_PAUSE_S
+    while True:
+        try:
+            return call()
+        except OSError as error:
+            if not may_mend(error) or now() >= deadline:
+                raise
+            if pause == FIRST_PAUSE_S:
+                log.warning("waiting up to %.0f s for the store to be back: %s", patience_s, error)
+        wait(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_S)
 
 
 class FencedStore(PatientStore):

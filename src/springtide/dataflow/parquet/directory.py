@@ -20,6 +20,8 @@ import pyarrow as pa
 
 from springtide import faults
 from springtide.blocks.errors import StoreFailed, TakenOver
+from springtide.blocks.patience import patiently
+from springtide.blocks.store_errors import failed, may_mend
 from springtide.dataflow.parquet.part import encoded, part_name
 from springtide.errors import SpringtideError
 
@@ -109,6 +111,8 @@ class Directory:
             (path / WRITTEN).mkdir()
             (path / WHOLE).mkdir()
         except OSError as error:
+            if may_mend(error):
+                raise
             raise NoStage(str(self.root), str(self.stage), str(error)) from error
         return path
 
@@ -135,22 +139,25 @@ class WritePart:
     epoch: int
 
     def __call__(self, part: int, rows: pa.Table) -> None:
-        path = Path(self.attempt, WRITTEN, str(part))
+        path, data = Path(self.attempt, WRITTEN, str(part)), encoded(rows)
+        patiently(lambda: self._write(path, data))
+        faults.fire("publish.part", self.epoch)
+
+    def _write(self, path: Path, data: memoryview) -> None:
         # Twins of a task write one part: each under a name of its own first.
         own = path.with_name(f"{secrets.token_hex(8)}.tmp")
         try:
             with open(own, "xb") as file:
-                file.write(encoded(rows))
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(own, path)
         except FileNotFoundError as error:
             reason = "its stage is not there; the driver and every worker must see it at the same path"
-            raise StoreFailed("write", str(path), reason) from error
+            raise StoreFailed("write", str(path), reason, final=True) from error
         except OSError as error:
             own.unlink(missing_ok=True)
-            raise StoreFailed("write", str(path), str(error)) from error
-        faults.fire("publish.part", self.epoch)
+            raise failed("write", str(path), error) from error
 
 
 def _hash(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.store import Store, open_store
+from springtide.blocks.patience import patient_store
+from springtide.blocks.store import Store
 from springtide.dataflow.parquet.part import encoded, part_name
 
 if TYPE_CHECKING:
@@ -39,5 +40,5 @@ class WritePart:
     epoch: int
 
     def __call__(self, part: int, rows: pa.Table) -> None:
-        open_store(self.store).put(f"epoch={self.epoch}/{part_name(part)}", encoded(rows))
+        patient_store(self.store).put(f"epoch={self.epoch}/{part_name(part)}", encoded(rows))
         faults.fire("publish.part", self.epoch)

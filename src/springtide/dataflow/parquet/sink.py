@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from springtide.blocks.patience import patiently
 from springtide.blocks.store import LocalStore, open_store
 from springtide.confidential import Discreet, remember_url
 from springtide.dataflow.parquet import objects, owner
@@ -37,6 +38,10 @@ class Parquet(Discreet):
             self._directory(store).check()
 
     def publish(self, output: "EpochOutput") -> None:
+        """A disk or store that is away for a while is waited for."""
+        patiently(lambda: self._publish(output))
+
+    def _publish(self, output: "EpochOutput") -> None:
         store = open_store(self.path)
         owner.enter(store, output.lineage, output.generation, output.epoch)
         if isinstance(store, LocalStore):
