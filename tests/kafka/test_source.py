@@ -109,7 +109,8 @@ def test_records_that_do_not_parse_go_to_a_topic_as_they_came(
     assert bag(sink.rows()) == bag(orders(0, 30))
     letters = sorted((record.key, record.value) for record in consume(broker.servers, dead))
     assert letters == [(f"{topic}/1/{offset}".encode(), value) for offset, value in enumerate(bad)]
-    assert sum(report.dead_letters for report in reports) == 0, "the epoch that had them is only published again"
+    counted = [report.dead_letters for report in reports if report.counts]
+    assert sum(counted) == len(bad), "the driver failed before it could tell of them"
     again, _ = copied(sources.kafka(broker.servers, topic, schema=SCHEMA, malformed=f"topic:{dead}"))
     assert sum(report.dead_letters for report in run_app(again)) == len(bad)
 

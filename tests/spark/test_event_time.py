@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
 
 from springtide import App, agg, sinks, sources
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.engine.sparklog import entry, planned_us
 from springtide.ids import Epoch
@@ -38,7 +39,7 @@ def test_rows_that_run_ahead_of_the_clock_are_counted_and_kept_out(run_app: RunA
     rows = app.source("rows", spec).transform("poisoned", poisoned).key_by("key")
     rows.window("at", "1 minute").aggregate("counts", n=agg.count()).sink("out", out)
     reports = run_app(app, checkpoint=str(tmp_path / "checkpoint"))
-    store = LocalStore(tmp_path / "checkpoint")
+    store = current(LocalStore(tmp_path / "checkpoint"))
     for report in reports:
         clocks.append(planned_us(entry(store, Epoch(report.epoch))))
         assert clocks[-1] is not None, "Spark logs when it has planned an epoch"

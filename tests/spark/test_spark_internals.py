@@ -19,6 +19,7 @@ from spark_hash import hash_long, signed
 from waiting import wait_until
 
 from springtide import App, sinks, sources
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.engine.session import EPOCH_SETTINGS
 from springtide.engine.spark_internals import (
@@ -148,17 +149,17 @@ def test_the_offset_log_has_a_line_for_each_source(run_app: RunApp, tmp_path: Pa
         source = sources.generator(10, limit=limit, start_s=1_700_000_000.0, max_rows_per_epoch=10)
         app.source(name, source).sink(f"{name}-out", sinks.noop())
     reports = run_app(app, checkpoint=str(tmp_path))
-    logged = [offsets(entry(LocalStore(tmp_path), Epoch(report.epoch)), 2) for report in reports]
+    own = current(LocalStore(tmp_path))
+    logged = [offsets(entry(own, Epoch(report.epoch)), 2) for report in reports]
     start_us = 1_700_000_000_000_000
     expected = [(10, 10), (20, 20), (20, 30)]
     assert [[json.loads(line) for line in lines] for lines in logged] == [
         [{"row": first, "start_us": start_us}, {"row": second, "start_us": start_us}] for first, second in expected
     ]
     assert [report.rows_in for report in reports] == [20, 20, 10]
-    planned = [planned_us(entry(LocalStore(tmp_path), Epoch(report.epoch))) for report in reports]
+    planned = [planned_us(entry(own, Epoch(report.epoch))) for report in reports]
     assert all(us is not None and abs(us / 1e6 - r.ended_at) < 3600 for us, r in zip(planned, reports, strict=True))
-    commits = [path.name for path in (tmp_path / "spark" / "commits").iterdir() if path.name.isdigit()]
-    assert sorted(commits) == ["0", "1", "2"]
+    assert own.list("spark/commits") == ["0", "1", "2"]
 
 
 def test_times_reach_python_in_utc(spark: "SparkSession") -> None:
