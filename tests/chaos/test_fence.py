@@ -15,7 +15,7 @@ import fence_app
 import psycopg
 import pytest
 from chaos_app import START_S, spec
-from chaos_kit import DEADLINE_S, generation, listing
+from chaos_kit import DEADLINE_S, generation, listing, manifests
 from chaos_oracle import expected, published
 from waiting import wait_until
 
@@ -23,6 +23,8 @@ import springtide
 from springtide import faults
 from springtide.blocks import claim as claim_module
 from springtide.blocks.claim import Holder
+from springtide.blocks.durable import DurableLog
+from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume, create
@@ -167,12 +169,16 @@ def _journey(coast: Coast, point: str, durable_every: int) -> None:
     assert ("CheckpointInUse" if point == "claim.put" else "TakenOver") in said, said
     assert f"process {os.getpid()} on " in said, said
     assert "/springtide/" not in said, "a message, and no frames of ours"
-    assert before.items() <= _what_counts(coast).items(), "who was taken over may add blocks that nobody names"
+    assert _what_counts(coast) == before, "who was taken over changes nothing"
     assert published(coast.root) == seen
     coast.run(EPOCHS, durable_every)
     coast.check()
 
 
 def _what_counts(coast: Coast) -> dict[str, bytes]:
-    """All that the last driver wrote: what it says is true, and blocks."""
-    return listing(generation(coast.checkpoint)) | listing(coast.checkpoint / "blocks")
+    """All that the last driver wrote, and the blocks that it needs; others are garbage, whoever removes it."""
+    durable = DurableLog(current(LocalStore(coast.checkpoint))).last()
+    counting = [*manifests(coast.checkpoint), *([] if durable is None else [durable])]
+    needed = set[str]().union(*(manifest.blocks() for manifest in counting))
+    blocks = listing(coast.checkpoint / "blocks")
+    return listing(generation(coast.checkpoint)) | {name: blocks.get(name, b"") for name in needed}
