@@ -110,8 +110,8 @@ def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: b
 SLOW_SINK = """
 import time
 
-def publish(output):
-    time.sleep(600 if output.epoch > 1 else 0)  # The fault itself, not a wait.
+def publish(rows, epoch):
+    time.sleep(600 if epoch > 1 else 0)  # The fault itself, not a wait.
 
 rows.sink("slow", sinks.foreach_epoch(publish))
 """
