@@ -158,8 +158,11 @@ def test_what_stays_is_told_at_once(call: str, error: Exception) -> None:
 def test_a_local_write_says_what_waiting_does(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed) as caught:
-        LocalStore(tmp_path / "file").put("a", b"")
+        LocalStore(tmp_path).put("x" * 300, b"")
     assert caught.value.final
+    with pytest.raises(StoreFailed) as caught:
+        LocalStore(tmp_path / "file").put("a", b"")
+    assert not caught.value.final, "the directory may come back"
     assert not failed("write", "a", OSError(errno.ESTALE, "stale file handle")).final
     assert isinstance(patient_store(str(tmp_path)).store, LocalStore)
 

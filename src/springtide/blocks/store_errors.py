@@ -13,11 +13,11 @@ from springtide.confidential import hide
 
 FINAL = frozenset(
     {
-        errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR,
-        errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG,
+        errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EISDIR,
+        errno.ENAMETOOLONG,
     }
 )  # fmt: skip
-"""What the operating system says and waiting does not mend."""
+"""What the operating system says and waiting does not mend. A directory that is something else now may come back."""
 BUSY = frozenset({408, 409, 423, 425, 429})
 """What a server says to one who asks at a bad moment; its other answers from 400 to 499 are refusals."""
 FINAL_NAMES = frozenset({"NoCredentialsError", "PartialCredentialsError", "InvalidRegionError", "UnknownServiceError"})

@@ -111,7 +111,7 @@ class Directory:
             (path / WRITTEN).mkdir()
             (path / WHOLE).mkdir()
         except OSError as error:
-            if may_mend(error):
+            if may_mend(error) and error.errno not in (errno.EEXIST, errno.ENOTDIR):
                 raise
             raise NoStage(str(self.root), str(self.stage), str(error)) from error
         return path
