@@ -42,3 +42,16 @@ def test_a_workers_traceback_that_was_cut_short_as_the_jvm_ended_goes() -> None:
     lines = IDLE_WORKER.splitlines(keepends=True)
     for some in range(1, len(lines)):
         assert read(b"".join([b"one\n", *lines[:some]])) == b"one\n"
+
+
+def test_a_source_whose_jvm_has_ended_says_nothing() -> None:
+    frame = b'  File "/lib/pyspark.zip/pyspark/sql/streaming/python_streaming_source_runner.py", line 265, in main\n'
+    socket = b'  File "/usr/lib/python3.11/socket.py", line 724, in write\n    return self._sock.send(b)\n'
+    first = b"Traceback (most recent call last):\n" + frame + b"EOFError\n"
+    second = b"Traceback (most recent call last):\n" + frame + socket + b"BrokenPipeError: [Errno 32] Broken pipe\n"
+    chain = b"\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert read(b"one\n" + first + chain + second + b"two\n") == b"one\ntwo\n"
+    assert read(first + b"\nthree\n") == b"\nthree\n", "a blank line that leads nowhere stays"
+    assert read(first + chain + USER_ERROR) == USER_ERROR
+    failed = b"Traceback (most recent call last):\n" + frame + b"ValueError: of the source\n"
+    assert read(failed) == failed

@@ -2,8 +2,8 @@
 
 The JVM that Spark starts inherits this process's stderr and writes a warning there before any of Spark's
 code runs. When it stops, its thread pools may be closed before their last message, which leaves a stack.
-And a Python worker that Spark lets go after an idle minute leaves a traceback of its broken pipe.
-Everything else is passed on.
+And a Python process of Spark's, whose JVM has ended or which is let go after an idle minute, leaves a
+traceback of its broken pipe. Everything else is passed on.
 """
 
 import os
@@ -17,6 +17,9 @@ from springtide.confidential import hide
 
 NOISE = (b"WARNING: Using incubator modules: ",)
 TRACEBACK = b"Traceback (most recent call last):"
+ANOTHER = b"During handling of the above exception, another exception occurred:"
+LOST = (b"BrokenPipeError", b"ConnectionResetError", b"EOFError")
+"""How a traceback ends in a process whose other end is gone."""
 REJECTED = b"RejectedExecutionException"
 JAVA_STACK = (b"\tat ", b"\t... ", b"Caused by: ")
 STDERR = 2
@@ -54,24 +57,34 @@ def _pass_on(lines: IO[bytes], real: IO[bytes]) -> None:
 def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines without the noise; a traceback is held back until its last line tells what it is."""
     held: list[bytes] = []
+    between: list[bytes] | None = None
+    """What came since a traceback that was noise: what leads over to another one is noise as well."""
     rejected = False
     for line in lines:
         rejected = REJECTED in line or (rejected and line.startswith(JAVA_STACK))
         if rejected:
             continue
         if held or line.startswith(TRACEBACK):
-            held.append(line)
+            held, between = [*held, line], None
             if line.startswith((b" ", TRACEBACK)):
                 continue
-            if not (line.startswith(b"BrokenPipeError") and _of_the_daemon(held)):
+            if line.startswith(LOST) and _of_spark(held):
+                between = []
+            else:
                 yield from held
             held = []
-        elif not line.startswith(NOISE):
-            yield line
-    if not _of_the_daemon(held):  # Else it was cut short, as the JVM ended.
+        elif between is not None and (not line.strip() or line.startswith(ANOTHER)):
+            between.append(line)
+        else:
+            yield from between or ()
+            between = None
+            if not line.startswith(NOISE):
+                yield line
+    if not _of_spark(held):  # Else it was cut short, as the JVM ended.
         yield from held
 
 
-def _of_the_daemon(traceback: Iterable[bytes]) -> bool:
-    """Whether all frames, as far as they are there, are of Spark's daemon for Python workers."""
-    return all(b"pyspark/daemon.py" in line for line in traceback if line.startswith(b"  File "))
+def _of_spark(traceback: Iterable[bytes]) -> bool:
+    """Whether all frames, as far as they are there, are of Spark's own Python, and of sockets that it uses."""
+    frames = (line for line in traceback if line.startswith(b"  File "))
+    return all(b"/pyspark/" in frame or b"/socket.py" in frame for frame in frames)

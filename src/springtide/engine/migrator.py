@@ -199,7 +199,11 @@ class Migrator:
             if migration.under_way:
                 growth.undo()
                 migration.end(FAILED, failure)
-        growth.give_back()  # Also if it was called off, which may have been just before it asked.
+        try:
+            growth.give_back()  # Also if it was called off, which may have been just before it asked.
+        except Exception as error:
+            # Spark has ended, or its cluster manager is away: who comes late goes with the next look at the workers.
+            log.info("migration %s: its workers could not be given back: %s", migration.id, error)
 
     def _begin_joining(self, migration: Migration, new: list[Worker], options: Options) -> None:
         roster = self.roster
