@@ -47,7 +47,8 @@ def test_a_workers_traceback_that_was_cut_short_as_the_jvm_ended_goes() -> None:
 def test_a_source_whose_jvm_has_ended_says_nothing() -> None:
     frame = b'  File "/lib/pyspark.zip/pyspark/sql/streaming/python_streaming_source_runner.py", line 265, in main\n'
     socket = b'  File "/usr/lib/python3.11/socket.py", line 724, in write\n    return self._sock.send(b)\n'
-    first = b"Traceback (most recent call last):\n" + frame + b"EOFError\n"
+    frozen = b'  File "<frozen runpy>", line 88, in _run_code\n'
+    first = b"Traceback (most recent call last):\n" + frozen + frame + b"EOFError\n"
     second = b"Traceback (most recent call last):\n" + frame + socket + b"BrokenPipeError: [Errno 32] Broken pipe\n"
     chain = b"\nDuring handling of the above exception, another exception occurred:\n\n"
     assert read(b"one\n" + first + chain + second + b"two\n") == b"one\ntwo\n"

@@ -78,7 +78,7 @@ def test_spark_dies(tide: Path, workers: tuple[str, ...]) -> None:
 def test_a_second_signal_while_it_stops(tide: Path, number: signal.Signals) -> None:
     (tide / "app.py").write_text(APP.format(rate=RATE, limit=ROWS) + SLOW_SINK)
     with AppProcess(tide) as app:
-        app.until(EPOCH)
+        wait_until("the sink to publish", (tide / "publishing").exists, 120.0, lambda: app.said)
         app.send(number, group=False)
         app.until("finishing the epoch in flight")
         while app.process.poll() is None:  # The second counts when it comes a second after the first.
@@ -108,10 +108,13 @@ def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: b
 
 
 SLOW_SINK = """
+import pathlib
 import time
 
 def publish(rows, epoch):
-    time.sleep(600 if epoch > 1 else 0)  # The fault itself, not a wait.
+    if epoch > 1:
+        pathlib.Path("publishing").touch()
+        time.sleep(600)  # The fault itself, not a wait.
 
 rows.sink("slow", sinks.foreach_epoch(publish))
 """

@@ -85,6 +85,10 @@ def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _of_spark(traceback: Iterable[bytes]) -> bool:
-    """Whether all frames, as far as they are there, are of Spark's own Python, and of sockets that it uses."""
-    frames = (line for line in traceback if line.startswith(b"  File "))
-    return all(b"/pyspark/" in frame or b"/socket.py" in frame for frame in frames)
+    """Whether all frames, as far as they are there, are of Spark's own Python and of what comes with Python."""
+    frames = [line for line in traceback if line.startswith(b"  File ")]
+    return all(b"/pyspark/" in frame or _comes_with_python(frame) for frame in frames)
+
+
+def _comes_with_python(frame: bytes) -> bool:
+    return b'"<frozen ' in frame or (b"/lib/python3." in frame and b"-packages/" not in frame)
