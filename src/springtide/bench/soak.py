@@ -57,7 +57,7 @@ class Soaked:
 
     @classmethod
     def of(cls, seconds: float, sampler: Sampler, epochs: Iterable[tuple[float, float]]) -> "Soaked":
-        """With epochs that ended at a time of the clock by which the sampler goes, and took so long."""
+        """With epochs, each as when it ended by the sampler's clock, and how many seconds it took."""
         since = [(ended_s - sampler.began_s, took_s) for ended_s, took_s in epochs if ended_s > sampler.began_s]
         return cls(seconds, tuple(sampler.samples), tuple(since))
 

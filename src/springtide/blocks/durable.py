@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from springtide.blocks.fence import OPEN, Fence
+from springtide.blocks.fence import UNFENCED, Fence
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
@@ -49,7 +49,7 @@ class Replay:
 class DurableLog:
     """The durable checkpoints in a driver's directory: the last one counts. Who only reads needs no fence."""
 
-    def __init__(self, store: Store, fence: Fence = OPEN) -> None:
+    def __init__(self, store: Store, fence: Fence = UNFENCED) -> None:
         self.store, self.fence = store, fence
         self._log = ManifestLog(store, DIRECTORY, fence)
 

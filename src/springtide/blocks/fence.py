@@ -18,13 +18,13 @@ class Fence(Protocol):
         """TakenOver if a later driver has claimed the checkpoint."""
 
 
-class Open:
-    """For who works alone on a store, such as a reader."""
+class Unfenced:
+    """For whoever makes nothing true, such as a reader."""
 
     generation = 0
 
     def check(self) -> None:
-        """Nobody else is there."""
+        """Nothing depends on it."""
 
 
-OPEN = Open()
+UNFENCED = Unfenced()

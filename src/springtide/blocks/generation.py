@@ -28,53 +28,57 @@ _NAME = re.compile(r"[0-9]{9,}")
 
 
 def current(store: Store) -> Store:
-    """Where the last driver of a checkpoint keeps what is true; for readers, and for who takes over."""
-    for generation in sorted(_generations(store), reverse=True):
-        if OPENED in store.list(_directory(generation)):
-            return Within(store, _directory(generation))
-    return store  # A new checkpoint, or one of a release that had no generations.
+    """Where the last driver of a checkpoint keeps what is true; for readers."""
+    directory = _last_opened(store)
+    return Within(store, directory) if directory else store
 
 
 def open_generation(store: Store, fence: Fence) -> Store:
     """The directory of the driver that has just claimed the checkpoint, with all that its predecessor had."""
-    own = Within(store, _directory(fence.generation))
+    own = _directory(fence.generation)
     for left in reversed(range(TRIES)):
-        before = current(store)
-        store.remove(own.directory)
+        before = _last_opened(store)
+        store.remove(own)
         try:
-            _copy(before, own)
+            _copy(store, before, own)
             break
         except FileNotFoundError:
             fence.check()
             if not left:
                 raise
     faults.fire("generation.copied")
-    told = {"generation": fence.generation, "after": "" if before is store else before.url.rpartition("/")[2]}
-    own.put_if_absent(OPENED, json.dumps(told).encode())
+    told = {"generation": fence.generation, "after": before}
+    store.put_if_absent(_join(own, OPENED), json.dumps(told).encode())
     fence.check()
     _forget_others(store, fence.generation)
-    return own
+    return Within(store, own)
 
 
-def _copy(before: Store, own: Within) -> None:
+def _last_opened(store: Store) -> str:
+    """The directory of the last generation that counts; none for a new checkpoint, or one without generations."""
+    generations = map(_directory, sorted(_generations(store), reverse=True))
+    return next((directory for directory in generations if OPENED in store.list(directory)), "")
+
+
+def _copy(store: Store, before: str, own: str) -> None:
     """Spark's logs last: they may know more than the manifests, as after a crash, but not less."""
-    _copy_names(before, own, "", [durable.REPLAY])
+    _copy_names(store, before, own, "", only=durable.REPLAY)
     for directory in LOGS:
-        _copy_names(before, own, directory)
-    _copy_names(before, own, SPARK, ["metadata"])
-    for directory in ("offsets", "commits", *(f"sources/{name}" for name in before.list(f"{SPARK}/sources"))):
-        _copy_names(before, own, f"{SPARK}/{directory}")
+        _copy_names(store, before, own, directory)
+    _copy_names(store, before, own, SPARK, only="metadata")
+    sources = store.list(_join(before, SPARK, "sources"))
+    for directory in ("offsets", "commits", *(_join("sources", name) for name in sources)):
+        _copy_names(store, before, own, _join(SPARK, directory))
 
 
-def _copy_names(before: Store, own: Within, directory: str, only: list[str] | None = None) -> None:
-    there = before.list(directory)
-    for name in there if only is None else [name for name in only if name in there]:
-        path = f"{directory}/{name}" if directory else name
-        own.store.copy(_in_root(before, path), f"{own.directory}/{path}")
+def _copy_names(store: Store, before: str, own: str, directory: str, only: str = "") -> None:
+    for name in store.list(_join(before, directory)):
+        if name == only or not only:
+            store.copy(_join(before, directory, name), _join(own, directory, name))
 
 
-def _in_root(store: Store, name: str) -> str:
-    return f"{store.directory}/{name}" if isinstance(store, Within) else name
+def _join(*parts: str) -> str:
+    return "/".join(filter(None, parts))
 
 
 def _forget_others(store: Store, generation: int) -> None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from springtide import faults
 from springtide.blocks.errors import AlreadyThere, LineageBroken, ManifestConflict, StoreFailed
-from springtide.blocks.fence import OPEN, Fence
+from springtide.blocks.fence import UNFENCED, Fence
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
 from springtide.ids import Epoch
@@ -19,7 +19,7 @@ _NAME = re.compile(r"([0-9]{9,})\.json")
 class ManifestLog:
     """Reads and commits manifests, in the directory of one driver; who only reads needs no fence."""
 
-    def __init__(self, store: Store, directory: str = DIRECTORY, fence: Fence = OPEN) -> None:
+    def __init__(self, store: Store, directory: str = DIRECTORY, fence: Fence = UNFENCED) -> None:
         self.store, self.directory, self.fence = store, directory, fence
 
     def check_readable(self) -> None:

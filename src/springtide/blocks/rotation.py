@@ -1,4 +1,4 @@
-"""Logs that do not grow for ever: of a directory's files, the last so many are kept."""
+"""Logs that do not grow for ever: a directory keeps its newest files, up to a number."""
 
 from springtide.blocks.store import Store
 

@@ -72,7 +72,7 @@ class LocalStore:
         try:
             temporary = self._write(path, data)
             os.replace(temporary, path)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             raise failed("write", name, error) from error
 
@@ -84,7 +84,7 @@ class LocalStore:
                 os.link(temporary, path)
             finally:
                 os.unlink(temporary)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except FileExistsError as error:
             raise AlreadyThere(name) from error
         except OSError as error:
@@ -97,7 +97,7 @@ class LocalStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             os.link(self.root / name, path)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -204,7 +204,8 @@ class ObjectStore:
         return f"{self.path}/{name}".rstrip("/")
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Let the names in a directory survive a crash."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

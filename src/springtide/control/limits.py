@@ -15,7 +15,7 @@ class ApiLimits:
     connections: int = 32
     """At a time; when one more comes, the oldest whose request is not complete is closed."""
     waiting: int = 16
-    """Connections that the system holds for us; so many are accepted in one go."""
+    """The operating system's queue of connections that nobody has accepted yet; all of it is accepted at once."""
     request_s: float = 5.0
     """For a request to come, headers and body."""
     answer_s: float = 60.0

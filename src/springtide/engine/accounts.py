@@ -49,7 +49,7 @@ def shed_for(graph: Graph, step: str, rates: Shedding, tallies: Mapping[str, Tal
 
 
 def account_of(graph: Graph, done: Computed, sources: Mapping[str, int], malformed: int) -> Account:
-    """The account of a computed epoch whose sources gave so many rows, some of them malformed."""
+    """The account of a computed epoch, from the rows that each source gave and how many of them were malformed."""
     return Account(
         sources,
         malformed,

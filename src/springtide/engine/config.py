@@ -45,7 +45,7 @@ class RunConfig:
     most_workers: int | None = None
     """So many it may take by itself later; None if it takes no more than there is room for."""
     keep_reports: int = KEEP_REPORTS
-    """The last so many epoch reports are kept in memory."""
+    """How many epoch reports are kept in memory, the newest."""
 
     def __post_init__(self) -> None:
         if self.keep_reports < 1:

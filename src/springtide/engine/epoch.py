@@ -176,9 +176,9 @@ class EpochRunner:
             if done.manifest is not head:
                 let_go = self.staff.committed(done.manifest, done.parent, done.kept)
                 self.history.durability.committed(done.manifest, repeated=done.replayed)
-                self.garbage = self.collector.committed(
-                    done.manifest, self._pinned(), depositing=self.history.durability.depositing
-                )
+                # Asked before the pins are: what a deposit that ends in between has written is pinned by then.
+                depositing = self.history.durability.depositing
+                self.garbage = self.collector.committed(done.manifest, self._pinned(), depositing=depositing)
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
         self.on_report(self._report(done, frames, watch))

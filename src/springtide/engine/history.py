@@ -4,7 +4,7 @@ from functools import cached_property
 
 from springtide import faults
 from springtide.blocks.durable import DurableLog, Replay
-from springtide.blocks.fence import OPEN, Fence
+from springtide.blocks.fence import UNFENCED, Fence
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, States
 from springtide.blocks.store import Store
@@ -25,7 +25,7 @@ class History:
 
     def __init__(
         self, store: Store, every: Interval, deposit: Depositor, *,
-        fence: Fence = OPEN, sources: int = 1, nudged: bool = False,
+        fence: Fence = UNFENCED, sources: int = 1, nudged: bool = False,
     ) -> None:  # fmt: skip
         """In a driver's own directory. The app has `sources` sources, and one more for nudges if it is `nudged`."""
         self.store = store

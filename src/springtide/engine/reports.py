@@ -12,7 +12,8 @@ CHUNK = 64
 KEEP_REPORTS = 256
 """Reports in memory: enough for every window that is looked back on. One of 15 keyed steps takes 200 kB."""
 AS_MANY = 4
-"""Times the reports that are kept in memory: so many are kept here. Fewer, if each start of an app begins a file."""
+"""The checkpoint keeps 4 times as many reports as memory does; fewer if the app is often started, as each start begins
+a file, and files are counted."""
 
 
 class ReportLog:

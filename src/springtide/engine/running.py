@@ -147,7 +147,7 @@ class Running:
         store = PatientStore(store)
         own = open_generation(store, held)
         record.write(self.store)
-        self._log, self._told = ReportLog(self.store, config.keep_reports, held.generation), last_told(store)
+        self._log, self._told = ReportLog(store, config.keep_reports, held.generation), last_told(store)
         if config.local is not None:
             local = blocks_directory(_absolute(config.local), dataflow.name, store.url)
         else:

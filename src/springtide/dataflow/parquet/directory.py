@@ -21,6 +21,7 @@ import pyarrow as pa
 from springtide import faults
 from springtide.blocks.errors import StoreFailed, TakenOver
 from springtide.blocks.patience import patiently
+from springtide.blocks.store import sync_directory
 from springtide.blocks.store_errors import failed, may_mend
 from springtide.dataflow.parquet.part import encoded, part_name
 from springtide.errors import SpringtideError
@@ -74,7 +75,7 @@ class Directory:
         epoch = self.root / f"epoch={output.epoch}"
         if not _filled(epoch):
             self._appear(epoch, output)
-        _sync(self.root)
+        sync_directory(self.root)
         self._tidy(output.lineage, output.generation)
 
     def _appear(self, epoch: Path, output: "EpochOutput") -> None:
@@ -83,7 +84,7 @@ class Directory:
             parts = output.each_part(WritePart(str(attempt), output.epoch))
             for part in parts:
                 os.rename(attempt / WRITTEN / str(part), attempt / WHOLE / part_name(part))
-            _sync(attempt / WHOLE)
+            sync_directory(attempt / WHOLE)
             faults.fire("publish.staged", output.epoch)
             if parts:
                 os.rename(attempt / WHOLE, epoch)
@@ -177,11 +178,3 @@ def _device(path: Path) -> int:
     while not path.exists():
         path = path.parent
     return path.stat().st_dev
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
