@@ -193,7 +193,8 @@ class Driver:
             self.world.published.append((epoch, token))
         if head is not None and head.epoch == epoch and head.driver == self._generation:
             history.durability.committed(head, repeated=history.repeated(epoch))
-            self._collector.committed(head, history.durability.pinned(), depositing=history.durability.depositing)
+            pins = history.durability.pins()
+            self._collector.committed(head, pins.blocks, depositing=pins.depositing)
         own.put(f"{SPARK}/commits/{epoch}", b"v1\n{}")
 
     @property

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence, Set
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,21 @@ class Depositor:
         self.asked.append(([state["count"].keys for state in states if state], stored))
         assert self.go_on.wait(30)
         return list(states) if self.works else None
+
+
+def test_a_deposit_that_ends_while_garbage_is_looked_for_is_pinned(store: LocalStore) -> None:
+    """Its blocks have names that were not known a moment ago."""
+    durability = Durability(DurableLog(store), Interval(3), Depositor(), None)
+
+    class Ending(Future[States | None]):
+        def done(self) -> bool:
+            durability._base = manifest(0, run("deposited", "0-7", 0))
+            return True
+
+    durability._under_way = Future()
+    assert durability.pins() == (True, set())
+    durability._under_way = Ending()
+    assert durability.pins() == (False, {"deposited"})
 
 
 def test_one_checkpoint_at_a_time_every_so_many_epochs(store: LocalStore) -> None:

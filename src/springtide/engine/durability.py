@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
+from typing import NamedTuple
 
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.manifest import Manifest, States
@@ -20,6 +21,14 @@ REST_S = 10.0
 
 Depositor = Callable[[Sequence[States], Set[str]], list[States] | None]
 """Makes states durable, given the names of blocks that are; None if that could not be done now."""
+
+
+class Pins(NamedTuple):
+    """What must not be collected."""
+
+    depositing: bool
+    """Blocks are being written whose names nobody knows yet."""
+    blocks: set[str]
 
 
 class Durability:
@@ -101,10 +110,11 @@ class Durability:
         needed = (m for m in (self._base, self._coming) if m is not None and not self.each_epoch)
         return set[str]().union(*(m.state_blocks() for m in needed))
 
-    @property
-    def depositing(self) -> bool:
-        """Whether blocks are being written whose names nobody knows yet."""
-        return self._under_way is not None and not self._under_way.done()
+    def pins(self) -> "Pins":
+        """What garbage collection has to leave alone now."""
+        # In this order: what a deposit that ends in between has written is among the blocks by then.
+        depositing = self._under_way is not None and not self._under_way.done()
+        return Pins(depositing, self.pinned())
 
     @property
     def last(self) -> Manifest | None:

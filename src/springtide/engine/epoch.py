@@ -127,7 +127,7 @@ class EpochRunner:
     def finish(self) -> None:
         """After the last epoch: nothing is left to repeat, and nothing that nobody needs."""
         self.history.finish()
-        self.collector.release(self._pinned())
+        self.collector.release(self.staff.pinned() | self.history.durability.pinned())
 
     def feed_spark(self) -> bool:
         """Before a query starts: let Spark go on after the last epoch; True if with one to be repeated, alone."""
@@ -176,9 +176,9 @@ class EpochRunner:
             if done.manifest is not head:
                 let_go = self.staff.committed(done.manifest, done.parent, done.kept)
                 self.history.durability.committed(done.manifest, repeated=done.replayed)
-                # Asked before the pins are: what a deposit that ends in between has written is pinned by then.
-                depositing = self.history.durability.depositing
-                self.garbage = self.collector.committed(done.manifest, self._pinned(), depositing=depositing)
+                pins = self.history.durability.pins()
+                pinned = self.staff.pinned() | pins.blocks
+                self.garbage = self.collector.committed(done.manifest, pinned, depositing=pins.depositing)
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None
         self.on_report(self._report(done, frames, watch))
@@ -186,9 +186,6 @@ class EpochRunner:
         if self.staff.due(Point.EPOCHS):  # Now, and not when the next rows have come.
             self.staff.swap(Keeping(self.history))
             self._before_again(Epoch(epoch + 1), Halted())
-
-    def _pinned(self) -> set[str]:
-        return self.staff.pinned() | self.history.durability.pinned()
 
     def _commit(
         self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch, taken: Taken | None
