@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from chaos_app import FAST_START
+from chaos_app import run_and_tell
 
 from springtide import App, agg, sinks, sources
 
@@ -70,24 +70,13 @@ def build(root: Path) -> App:
 
 
 def main() -> int:
-    """Run the app on a Spark of its own; 1 and a message if it fails."""
+    """Run the app on a Spark of its own."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--master", default="local[2]")
     options = parser.parse_args()
-    try:
-        build(options.root).run(
-            checkpoint=str(options.root / "checkpoint"),
-            local=str(options.root / "local"),
-            until="available",
-            master=options.master,
-            settings={"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START},
-        )
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_and_tell(build(options.root), options.root, master=options.master)
 
 
 if __name__ == "__main__":

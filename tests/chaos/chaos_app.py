@@ -7,6 +7,7 @@ are, a running count by key, and event-time windows of which only the final rows
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from springtide import App, agg, sinks, sources
 from springtide.dataflow.generator import GeneratorSpec
@@ -50,20 +51,21 @@ def build(root: Path, epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROW
 
 
 def main() -> int:
-    """Run the app on a Spark of its own; 1 and a message if it fails."""
+    """Run the app on a Spark of its own."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--master", default="local[2]")
     options = parser.parse_args()
+    return run_and_tell(build(options.root, options.epochs), options.root, master=options.master)
+
+
+def run_and_tell(app: App, root: Path, **options: Any) -> int:
+    """Run an app until its input ends, with its checkpoint below a directory; 1 and a message if it fails."""
+    settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START)
+    places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:
-        build(options.root, options.epochs).run(
-            checkpoint=str(options.root / "checkpoint"),
-            local=str(options.root / "local"),
-            until="available",
-            master=options.master,
-            settings={"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START},
-        )
+        app.run(until="available", settings={"spark.driver.memory": "1g", **settings}, **(places | options))
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from chaos_app import DISORDER_S, FAST_START, WINDOW_S, spec
+from chaos_app import DISORDER_S, WINDOW_S, run_and_tell, spec
 
 from springtide import App, agg, sinks, sources
 
@@ -27,7 +27,7 @@ def build(root: Path, epochs: int, dsn: str, servers: str = "", topic: str = "")
 
 
 def main() -> int:
-    """Run the app on a Spark of its own; 1 and a message if it fails."""
+    """Run the app on a Spark of its own."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("dsn")
@@ -36,18 +36,9 @@ def main() -> int:
     parser.add_argument("--topic", default="")
     parser.add_argument("--durable-every", type=int, default=1)
     options = parser.parse_args()
-    try:
-        build(options.root, options.epochs, options.dsn, options.servers, options.topic).run(
-            checkpoint=str(options.root / "checkpoint"),
-            local=str(options.root / "local-of-the-first"),
-            until="available",
-            durable_every=options.durable_every,
-            settings={"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START},
-        )
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
-    return 0
+    app = build(options.root, options.epochs, options.dsn, options.servers, options.topic)
+    local = str(options.root / "local-of-the-first")
+    return run_and_tell(app, options.root, local=local, durable_every=options.durable_every)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from chaos_app import FAST_START, spec
+from chaos_app import run_and_tell, spec
 
 from springtide import App, agg, sinks, sources
 
@@ -20,29 +20,14 @@ def build(epochs: int, dsn: str) -> App:
 
 
 def main() -> int:
-    """Run the app on a Spark of its own; 1 and a message if it fails."""
+    """Run the app on a Spark of its own."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("dsn")
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--workers", type=int)
     options = parser.parse_args()
-    try:
-        build(options.epochs, options.dsn).run(
-            checkpoint=str(options.root / "checkpoint"),
-            local=str(options.root / "local"),
-            until="available",
-            workers=options.workers,
-            settings={
-                "spark.driver.memory": "1g",
-                "spark.driver.extraJavaOptions": FAST_START,
-                "spark.executor.extraJavaOptions": FAST_START,
-            },
-        )
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_and_tell(build(options.epochs, options.dsn), options.root, workers=options.workers)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,16 @@ def test_a_stack_of_a_stopping_spark_goes() -> None:
     assert read(b"one\n" + stack + other + b"two\n") == b"one\n" + other + b"two\n"
 
 
+def test_a_thread_that_finds_spark_ended_says_nothing() -> None:
+    head = b'Exception in thread "stream execution thread" org.apache.spark.SparkException: in awaitResult: \n'
+    frame = b"\tat org.apache.spark.rpc.RpcEndpointRef.askSync(RpcEndpointRef.scala:101)\n"
+    ended = head + frame + b"Caused by: org.apache.spark.rpc.RpcEnvStoppedException: RpcEnv already stopped.\n" + frame
+    other = head + frame + b"Caused by: java.lang.OutOfMemoryError: Java heap space\n" + frame + b"\t... 8 more\n"
+    assert read(b"one\n" + ended + b"two\n" + other + b"three\n" + ended) == b"one\ntwo\n" + other + b"three\n"
+    assert read(other) == other
+    assert read(ended + other + ended) == other
+
+
 def test_a_workers_traceback_that_was_cut_short_as_the_jvm_ended_goes() -> None:
     lines = IDLE_WORKER.splitlines(keepends=True)
     for some in range(1, len(lines)):

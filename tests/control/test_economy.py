@@ -2,13 +2,13 @@
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from economy_kit import CORES, ModelApp, one_query, tenant, two_queries
+from waiting import wait_until
 
 from springtide.blocks.store import LocalStore
 from springtide.control.economy import FEWEST, Economy, EconomyConfig
@@ -243,9 +243,9 @@ def test_a_decision_that_fails_is_noted_and_the_loop_goes_on(tmp_path: Path) -> 
     economy, store = Economy(EconomyConfig(cycle_s=0.01)), LocalStore(tmp_path)
     economy.join(tenant(model), ShedLog(store))
     try:
-        _until(lambda: any("could not decide: TypeError" in r for e in read_shed_log(store) for r in e.reasons))
+        wait_until("the mistake in the log", lambda: "could not decide: TypeError" in str(read_shed_log(store)), 20.0)
         model.reports = reports
-        _until(lambda: bool(model.of("admit")))
+        wait_until("a limit", lambda: bool(model.of("admit")), 20.0)
     finally:
         economy.leave("app")
     assert not any(thread.name == "springtide-economy" for thread in threading.enumerate())
@@ -297,10 +297,3 @@ def test_a_query_near_its_minimum_does_not_stay_below_what_chance_asks_for(tmp_p
         # Which epochs make up a cycle is not the same for both: a tenth more or less.
         assert wanted["low"] >= 0.4 + 0.9 * 3 * math.sqrt(0.24 / rows)
         assert wanted["high"] >= 0.6 + 0.9 * 3 * math.sqrt(0.24 / rows)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

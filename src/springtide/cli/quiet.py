@@ -1,7 +1,8 @@
 """Keeps noise that no setting of Spark's can prevent off the terminal.
 
 The JVM that Spark starts inherits this process's stderr and writes a warning there before any of Spark's
-code runs. When it stops, its thread pools may be closed before their last message, which leaves a stack.
+code runs. When it stops, its thread pools may be closed before their last message, and threads find what
+they need gone: each leaves a stack.
 And a Python process of Spark's, whose JVM has ended or which is let go after an idle minute, leaves a
 traceback of its broken pipe. Everything else is passed on.
 """
@@ -20,7 +21,9 @@ TRACEBACK = b"Traceback (most recent call last):"
 ANOTHER = b"During handling of the above exception, another exception occurred:"
 LOST = (b"BrokenPipeError", b"ConnectionResetError", b"EOFError")
 """How a traceback ends in a process whose other end is gone."""
-REJECTED = b"RejectedExecutionException"
+UNCAUGHT = b"Exception in thread "
+ENDING = (b"RejectedExecutionException", b"RpcEnvStoppedException", b"Shutdown in progress", b"stopped SparkContext")
+"""What a thread of Spark's says that goes on while Spark ends."""
 JAVA_STACK = (b"\tat ", b"\t... ", b"Caused by: ")
 STDERR = 2
 
@@ -55,15 +58,34 @@ def _pass_on(lines: IO[bytes], real: IO[bytes]) -> None:
 
 
 def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines without the noise; a traceback is held back until its last line tells what it is."""
+    """The lines without the noise."""
+    return (line for line in _without_stacks(_without_tracebacks(lines)) if not line.startswith(NOISE))
+
+
+def _without_stacks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Without Java's stacks of a Spark that ends; one is held back until all of it is there."""
+    held: list[bytes] = []
+    for line in lines:
+        if held and line.startswith(JAVA_STACK):
+            held.append(line)
+            continue
+        yield from _unless_ending(held)
+        held = [line] if line.startswith(UNCAUGHT) or any(each in line for each in ENDING) else []
+        if not held:
+            yield line
+    yield from _unless_ending(held)
+
+
+def _unless_ending(stack: list[bytes]) -> list[bytes]:
+    return [] if any(each in line for line in stack for each in ENDING) else stack
+
+
+def _without_tracebacks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Without those of Spark's own Python that has lost its JVM; one is held back until its last line tells."""
     held: list[bytes] = []
     between: list[bytes] | None = None
     """What came since a traceback that was noise: what leads over to another one is noise as well."""
-    rejected = False
     for line in lines:
-        rejected = REJECTED in line or (rejected and line.startswith(JAVA_STACK))
-        if rejected:
-            continue
         if held or line.startswith(TRACEBACK):
             held, between = [*held, line], None
             if line.startswith((b" ", TRACEBACK)):
@@ -78,8 +100,7 @@ def worth_reading(lines: Iterable[bytes]) -> Iterator[bytes]:
         else:
             yield from between or ()
             between = None
-            if not line.startswith(NOISE):
-                yield line
+            yield line
     if not _of_spark(held):  # Else it was cut short, as the JVM ended.
         yield from held
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -18,22 +17,21 @@ from springtide.blocks.earlier import driver_name
 from springtide.blocks.errors import TakenOver
 from springtide.blocks.generation import SPARK, current, open_generation
 from springtide.blocks.log import ManifestLog
-from springtide.blocks.manifest import Manifest
 from springtide.blocks.patience import FencedStore, PatientStore
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore, Store, open_store
 from springtide.dataflow.builder import Dataflow
 from springtide.dataflow.economy import shedding
-from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Source
-from springtide.engine.bound import BoundGraph, bind
+from springtide.engine.bound import bind
 from springtide.engine.conductor import Conductor
 from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable, check_room
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
-from springtide.engine.failure import stream_failure
+from springtide.engine.explained import by_claim, by_spark
 from springtide.engine.file_systems import check_checkpoint, check_sources
 from springtide.engine.heat import heat
+from springtide.engine.hiring import hire
 from springtide.engine.history import History
 from springtide.engine.inputs import Inputs
 from springtide.engine.job_watch import JobWatch
@@ -43,16 +41,15 @@ from springtide.engine.outlets import check_sinks
 from springtide.engine.progress import Progress
 from springtide.engine.pulse import Pulse
 from springtide.engine.reports import ReportLog, last_told
-from springtide.engine.session import SparkDied, make_session, retaining
+from springtide.engine.session import make_session, retaining
 from springtide.engine.sharing import Lease
-from springtide.engine.spark_internals import Nudges, admit, jvm_status
-from springtide.engine.staff import Alone, Staff
+from springtide.engine.spark_internals import Nudges, admit
+from springtide.engine.staff import Staff
 from springtide.engine.until import Covered
 from springtide.engine.worker.task import Storage
-from springtide.engine.worker_check import check_elsewhere, check_here
+from springtide.engine.worker_check import check_here
 from springtide.engine.workforce import Workforce
-from springtide.errors import SpringtideError
-from springtide.ids import PlanVersion, SliceId, WorkerId
+from springtide.ids import SliceId, WorkerId
 from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
 from springtide.metrics.totals import Totals
@@ -60,16 +57,11 @@ from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
-from springtide.plan.plan import Plan, even_plan
+from springtide.plan.plan import Plan
 from springtide.plan.shedding import Shedding
 from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
 
-EMBEDDED = WorkerId("driver")
-JVM_ENDS_S = 2.0
-"""How long a JVM that ends may take to be gone, after calls into it have begun to fail."""
-SHUT_DOWN = "SparkContext was shut down"
-"""What Spark says of jobs that it gives up when it ends."""
 POLL_S = 0.2
 """How often a waiting caller looks whether the query has ended by itself."""
 RETAINED_INTERVALS = 8
@@ -122,7 +114,7 @@ class Running:
             self._conductor = self._start(dataflow, store)
         except BaseException as error:
             self._close()
-            self._raise(error)
+            raise by_spark(error, self._spark)  # noqa: B904  It has its cause, if it is another one.
         self._started = time.monotonic()
 
     def _start(self, dataflow: Dataflow, store: Store) -> Conductor:
@@ -157,7 +149,10 @@ class Running:
         self._watch.on_stuck = self.finish
         self._watch.start()
         storage = Storage(local, store.url, config.workforce is not None, driver_name(held.generation))
-        self._staff = self._hire(dataflow, bound, self._watch, storage, ManifestLog(own).head())
+        self._staff = hire(
+            dataflow, bound, spark, config, storage, self._watch, ManifestLog(own).head(),
+            lambda: heat(self.reports), self._on_start,
+        )  # fmt: skip
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.workforce is not None else None
         history = History(
@@ -185,28 +180,6 @@ class Running:
         self.at_end.insert(0, pulse.stop)
         pulse.start()
         return conductor
-
-    def _hire(
-        self, dataflow: Dataflow, bound: BoundGraph, watch: JobWatch, storage: Storage, head: Manifest | None
-    ) -> Staff:
-        config, spark = self.config, self._spark
-        version = PlanVersion(1 if head is None else head.plan + 1)
-        if config.workforce is not None:
-            self._on_start(f"{config.workforce.workers} workers")
-            layouts = {step: logic.layout for step, logic in bound.logics.items()}
-            return Workforce(
-                dataflow.name, spark, layouts, dataflow.slices, storage, config.workforce, version,
-                watch, lambda: heat(self.reports),
-            )  # fmt: skip
-        check_elsewhere(spark, 1)
-        plan = even_plan(
-            tuple(bound.logics),
-            slices=dataflow.slices,
-            instances=config.instances or min(spark.sparkContext.defaultParallelism, dataflow.slices),
-            worker=EMBEDDED,
-            version=version,
-        )
-        return Alone(plan, storage, watch)
 
     @property
     def active(self) -> bool:
@@ -303,7 +276,7 @@ class Running:
         WaitedTooLong if the epoch in flight gives no sign of life; it is left behind, and does not become true.
         """
         conductor = self._conductor
-        failure: BaseException | None
+        failure: BaseException | None = None
         try:
             conductor.stop()
             failure = conductor.failure
@@ -311,33 +284,13 @@ class Running:
                 conductor.runner.finish()
         except Exception as error:
             failure = conductor.failure or error
-        failure = self._fenced(failure)
-        self._close()
-        if failure is not None:
-            self._raise(failure)
+        finally:
+            if failure is not None and self._claim is not None:
+                failure = by_claim(failure, self._claim)
+            self._close()
+        if failure := failure or self._lost:
+            raise by_spark(failure, self._spark)
         return self.reports
-
-    def _fenced(self, failure: BaseException | None) -> BaseException | None:
-        """A failure as it came, unless another driver holds the checkpoint: that explains whatever else went wrong."""
-        if failure is not None and self._claim is not None and not isinstance(failure, TakenOver):
-            try:
-                self._claim.look()
-            except TakenOver as error:
-                error.__cause__ = failure
-                return error
-            except OSError as error:
-                log.info("whether the checkpoint is still held could not be told: %s", error)
-        return failure or self._lost
-
-    def _raise(self, failure: BaseException) -> NoReturn:
-        """Raise a failure as people should hear of it: a dead JVM explains whatever else went wrong."""
-        clear = isinstance(failure, SpringtideError) and SHUT_DOWN not in str(failure)
-        status = jvm_status(self._spark, 0.0 if clear else JVM_ENDS_S)
-        if status is not None and isinstance(failure, Exception):
-            raise SparkDied(status) from failure
-        if isinstance(failure, PySparkException):
-            raise _named(failure) from failure
-        raise failure
 
     def _close(self) -> None:
         """Let everything go, each part whatever became of the others."""
@@ -359,10 +312,6 @@ class Running:
                 end()
             except Exception as error:
                 log.warning("could not be let go in good order: %s: %s", type(error).__name__, error)
-
-
-def _named(failure: PySparkException) -> StepFailed:
-    return StepFailed("app", "reading its sources", stream_failure(str(failure)))
 
 
 def _absolute(checkpoint: str) -> str:
