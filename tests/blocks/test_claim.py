@@ -6,47 +6,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
-from blocks_kit import BEFORE, S3Like, everything, s3_store
+from blocks_kit import S3Like, everything, s3_store
+from claim_kit import STRANGER, path_of, plant
 
 from springtide.blocks import claim as claim_module
 from springtide.blocks.claim import DIRECTORY, LEASE_S, Claim, Holder, alive, claim, this_process
-from springtide.blocks.errors import CheckpointInUse, TakenOver
-from springtide.blocks.store import LocalStore, Store
-
-STRANGER = Holder("another-host", "another-boot", 4711, "99", beat=3)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "checkpoint")
-
-
-@pytest.fixture
-def take(store: LocalStore) -> Iterator[Callable[..., Claim]]:
-    """Claim and, at the end of the test, give back."""
-    held: list[Claim] = []
-
-    def call(where: Store = store, **options: Callable[..., object]) -> Claim:
-        held.append(claim(where, **options))  # type: ignore[arg-type]
-        return held[-1]
-
-    yield call
-    for one in held:
-        one.release()
-
-
-def path_of(generation: int) -> str:
-    return f"{DIRECTORY}/{generation:09d}.json"
-
-
-def plant(store: Store, holder: Holder, generation: int = 1) -> None:
-    store.put(path_of(generation), holder.encode())
+from springtide.blocks.errors import CheckpointInUse
+from springtide.blocks.store import LocalStore
 
 
 class Clock:
@@ -249,47 +219,6 @@ def test_strange_files_beside_the_claims_do_not_matter(store: LocalStore, take: 
     assert store.get(f"{DIRECTORY}/README") == b"hello"
 
 
-def test_a_claim_is_renewed_while_its_driver_lives(
-    store: LocalStore, take: Callable[..., Claim], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
-    take()
-    beats: list[int] = []
-    deadline = time.monotonic() + 20
-    while len(set(beats)) < 3 and time.monotonic() < deadline:
-        beats.append(Holder.decode(store.get(path_of(1))).beat)
-    assert len(set(beats)) == 3
-    assert beats == sorted(beats)
-    assert Holder.decode(store.get(path_of(1))).pid == os.getpid()
-
-
-def test_a_store_that_is_away_for_a_while_does_not_end_the_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
-    bucket = S3Like()
-    store = s3_store(bucket)
-    held = claim(store)
-    failures: list[str] = []
-
-    def away(call: str, path: str) -> str | None:
-        if call == "put":
-            failures.append(path)
-        return BEFORE if call == "put" else None
-
-    bucket.fail = away
-    wait_until(lambda: len(failures) >= 3)
-    bucket.fail = lambda call, path: None
-    before = Holder.decode(store.get(path_of(1))).beat
-    wait_until(lambda: Holder.decode(store.get(path_of(1))).beat > before)
-    held.release()
-    assert Holder.decode(store.get(path_of(1))).released
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline
-
-
 def test_a_holder_survives_as_bytes_that_people_can_read() -> None:
     assert Holder.decode(STRANGER.encode()) == STRANGER
     assert json.loads(STRANGER.encode()) == asdict(STRANGER)
@@ -312,43 +241,3 @@ def test_a_process_of_another_namespace_may_live(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(claim_module, "_namespace", lambda: "pid:[1]")
     assert alive(me) is None
     assert alive(replace(me, pid=2**22 + 1)) is None
-
-
-def test_a_driver_that_was_taken_over_is_told_by_whom(store: LocalStore, take: Callable[..., Claim]) -> None:
-    first = take()
-    first.check()
-    plant(store, STRANGER, 2)
-    with pytest.raises(TakenOver, match="taken over by process 4711 on another-host"):
-        first.check()
-
-
-def test_the_renewal_finds_out_too_and_ends(
-    store: LocalStore, take: Callable[..., Claim], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
-    first = take()
-    told: list[TakenOver] = []
-    first.on_lost = told.append
-    plant(store, STRANGER, 2)
-    wait_until(lambda: bool(told))
-    wait_until(lambda: not first._renewal.is_alive())
-    assert Holder.decode(store.get(path_of(2))) == STRANGER
-
-
-def test_no_error_of_a_store_ends_the_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of an object store's own library are of any type."""
-    monkeypatch.setattr(claim_module, "RENEW_S", 0.005)
-    bucket = S3Like()
-    bucket.error = lambda: ValueError("no error of the system")  # type: ignore[assignment,return-value]
-    held = claim(s3_store(bucket))
-    failures: list[str] = []
-
-    def away(call: str, path: str) -> str | None:
-        failures.append(call)
-        return BEFORE
-
-    bucket.fail = away
-    wait_until(lambda: len(failures) >= 3)
-    bucket.fail = lambda call, path: None
-    wait_until(lambda: Holder.decode(held.store.get(path_of(1))).beat > 0)
-    held.release()

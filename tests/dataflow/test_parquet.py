@@ -15,10 +15,8 @@ import pytest
 from parquet_kit import Output, files, seen, whole, words
 
 from springtide import faults, sinks
-from springtide.blocks.errors import NewerFormat, StoreFailed, TakenOver
-from springtide.blocks.store import LocalStore
-from springtide.dataflow.parquet.directory import Directory, NoStage
-from springtide.dataflow.parquet.owner import AnotherLineage, UnknownEpochs, enter
+from springtide.blocks.errors import StoreFailed, TakenOver
+from springtide.dataflow.parquet.directory import Directory
 from springtide.dataflow.sinks import Parquet
 
 if TYPE_CHECKING:
@@ -31,16 +29,6 @@ class Killed(BaseException):
 
 def kill(part: int) -> None:
     raise Killed
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-@pytest.fixture
-def sink(out: Path) -> Parquet:
-    return sinks.parquet(str(out))
 
 
 def stages(out: Path) -> list[str]:
@@ -262,151 +250,3 @@ def test_an_epoch_is_on_disk_before_it_appears_and_after(
     monkeypatch.setattr(os, "rename", rename)
     sink.publish(Output(1, ["b", "c"]))
     assert story == ["sync .tmp", "sync .tmp", "sync directory", "appears", "sync directory"]
-
-
-# Whose a dataset is.
-
-
-def test_another_checkpoint_is_refused_before_and_at_its_first_epoch(out: Path, sink: Parquet) -> None:
-    sink.check(None)
-    assert not out.exists()
-    for epoch in range(3):
-        sink.publish(Output(epoch, ["a"], lineage="old"))
-    before = files(out)
-    said = r"'.*/out' to be empty or written by this app's checkpoint \({}\), got .* checkpoint old: give .*path"
-    for lineage, told in ((None, "a new one"), ("new", "checkpoint new")):
-        with pytest.raises(AnotherLineage, match=said.format(told)):
-            sink.check(lineage)
-    with pytest.raises(AnotherLineage, match=said.format("checkpoint new")):
-        sink.publish(Output(0, ["b"], lineage="new"))
-    sink.check("old")
-    assert files(out) == before
-
-
-class Overtaken(LocalStore):
-    """Somebody else publishes an epoch after this many calls of ours."""
-
-    def __init__(self, root: Path, calls: int, publish: Callable[[], None]) -> None:
-        super().__init__(root)
-        self.calls, self.publish = calls, publish
-
-    def get(self, name: str) -> bytes:
-        self._count()
-        return super().get(name)
-
-    def list(self, prefix: str) -> list[str]:
-        self._count()
-        return super().list(prefix)
-
-    def put_if_absent(self, name: str, data: bytes) -> None:
-        self._count()
-        super().put_if_absent(name, data)
-
-    def _count(self) -> None:
-        self.calls -= 1
-        if self.calls == 0:
-            self.publish()
-
-
-@pytest.mark.parametrize("calls", range(1, 5))
-def test_a_driver_that_another_one_overtakes_at_any_call_knows_whose_the_dataset_is(
-    out: Path, sink: Parquet, calls: int
-) -> None:
-    """One of the same checkpoint finds it its own, one of another does not, in whatever order they come."""
-    store = Overtaken(out, calls, lambda: sink.publish(Output(0, ["a"], generation=1)))
-    enter(store, "one", 2, 0)
-    shutil.rmtree(out)
-    store = Overtaken(out, calls, lambda: sink.publish(Output(0, ["a"], lineage="another")))
-    # Calls: its own record, the epochs, its own record put; after that the dataset is taken.
-    with pytest.raises(AnotherLineage) as refused:
-        enter(store, "one", 1, 0)
-    assert refused.value.expected == ("one" if calls <= 3 else "another")
-    assert seen(out) == (whole("a") if calls <= 3 else {})
-
-
-def earlier_release(out: Path, epochs: int) -> None:
-    """What it wrote: parts, and nothing that says whose they are."""
-    for epoch in range(epochs):
-        (out / f"epoch={epoch}").mkdir(parents=True)
-        pa.parquet.write_table(words("a"), out / f"epoch={epoch}" / "part-00000.parquet")
-
-
-def test_a_dataset_of_an_earlier_release_goes_on(out: Path, sink: Parquet) -> None:
-    earlier_release(out, 2)
-    sink.check("one")
-    sink.publish(Output(2, ["b"]))
-    assert seen(out) == whole("a", "a", "b")
-    with pytest.raises(AnotherLineage):
-        sink.check("another")
-
-
-@pytest.mark.parametrize("epoch", [0, 1])
-def test_a_dataset_of_an_earlier_release_with_epochs_that_are_not_ours_is_refused(
-    out: Path, sink: Parquet, epoch: int
-) -> None:
-    earlier_release(out, 3)
-    before = files(out)
-    with pytest.raises(UnknownEpochs, match=rf"no epoch from {epoch} on.*'epoch=2' from an earlier release"):
-        sink.publish(Output(epoch, ["b"]))
-    with pytest.raises(UnknownEpochs, match="no epoch from 0 on"):
-        sink.check(None)
-    assert files(out) == before
-
-
-def test_an_epoch_that_an_earlier_release_may_have_written_in_part_is_told(out: Path, sink: Parquet) -> None:
-    earlier_release(out, 3)
-    with pytest.raises(UnknownEpochs, match=r"removing 'epoch=2' in it is enough: it is written again"):
-        sink.publish(Output(2, ["b", "c"]))
-    (out / "epoch=2" / "part-00000.parquet").unlink()
-    (out / "epoch=2").rmdir()
-    sink.publish(Output(2, ["b", "c"]))
-    assert seen(out) == whole("a", "a", "bc")
-
-
-def test_a_record_of_a_later_release_is_refused(out: Path, sink: Parquet) -> None:
-    (out / "_springtide").mkdir(parents=True)
-    (out / "_springtide" / "lineage.json").write_text('{"format": 2, "owners": []}')
-    with pytest.raises(NewerFormat, match=r"lineage.json' in .* has format 2"):
-        sink.publish(Output(0, ["a"]))
-
-
-# Where the stage is.
-
-
-def test_a_stage_on_another_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Path("/dev/shm")
-    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is one file system only")
-    elsewhere = sinks.parquet(str(tmp_path / "out"), stage=str(other / f"springtide-test-{os.getpid()}"))
-    with pytest.raises(NoStage, match=r"same file system .* another file system\. Name another one with .*stage="):
-        elsewhere.check(None)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_mount_that_looks_like_one_file_system_is_told(
-    out: Path, sink: Parquet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bind mount has the same device number, and no rename into it."""
-
-    def rename(source: Path, target: Path) -> None:
-        if Path(target).parent == out:
-            raise OSError(errno.EXDEV, "Invalid cross-device link")
-        os.replace(source, target)
-
-    monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(NoStage, match="on another file system"):
-        sink.publish(Output(0, ["a"]))
-
-
-def test_a_stage_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(NoStage, match="Not a directory"):
-        sinks.parquet(str(tmp_path / "out"), stage=str(tmp_path / "file" / "stage")).publish(Output(0, ["a"]))
-
-
-def test_a_dataset_behind_a_link_is_staged_where_it_is(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    sinks.parquet(str(tmp_path / "link")).publish(Output(0, ["a"]))
-    assert (tmp_path / ".real.springtide").is_dir()
-    assert seen(tmp_path / "real") == whole("a")
