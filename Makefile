@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready kafka postgres prometheus demo lint test test-all chaos clean
+.PHONY: help setup ready kafka postgres prometheus demo lint test test-all chaos nemesis clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-all: ready ## Lint, then run every test
 
 chaos: kafka postgres ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos
+
+nemesis: setup ## Strike an app at random for FOR=600 seconds, from a SEED or a new one
+	SPRINGTIDE_NEMESIS_SECONDS=$(or $(FOR),600) SPRINGTIDE_NEMESIS_SEED=$(SEED) $(PYTEST) -s tests/chaos/test_nemesis.py -k long
 
 clean: ## Remove .venv, caches and what Spark left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
