@@ -32,7 +32,7 @@ def frames(batch: Frame, *names: str) -> EpochFrames:
         rows = app.source(name, sources.generator(1))
         rows.key_by("key").aggregate(f"count_{name}", n=agg.count()).sink(f"out_{name}", sinks.noop())
     bound = SimpleNamespace(graph=app.graph())
-    inputs = SimpleNamespace(several=len(names) > 1, split=lambda frame: dict.fromkeys(names, frame))
+    inputs = SimpleNamespace(several=len(names) > 1, sheds=False, split=lambda frame: dict.fromkeys(names, frame))
     return EpochFrames(cast(Any, bound), cast(Any, inputs), cast(Any, batch), cast(Any, None), Epoch(0), NOTHING)
 
 

@@ -176,12 +176,6 @@ def test_a_bad_option_is_refused_with_the_step(options: dict[str, Any], wrong: s
     assert refused.value.step == "in"
 
 
-def test_rows_are_unique_only_with_their_position() -> None:
-    assert sources.kafka("h:1", "t", format="raw").unique_rows
-    assert sources.kafka("h:1", "t", schema=SCHEMA, position=True).unique_rows
-    assert not sources.kafka("h:1", "t", schema=SCHEMA).unique_rows
-
-
 def test_without_the_connector_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from springtide.engine.kafka.session import equipped
     from springtide.engine.session import SessionConfig

@@ -48,11 +48,6 @@ class Kafka(Discreet):
         remember_settings(self.options)
 
     @property
-    def unique_rows(self) -> bool:
-        """Whether no two rows are alike: with topic, partition and offset they can't be."""
-        return self.format == "raw" or self.position
-
-    @property
     def admits(self) -> bool:
         """Whether the rows that it gives in an epoch can be limited while it runs: not if the user has a limit."""
         return "maxoffsetspertrigger" not in {name.lower() for name in self.options}

@@ -35,10 +35,6 @@ class SourceSpec(Protocol):
         """Whether the rows that it gives in an epoch can be limited while it runs."""
 
     @property
-    def unique_rows(self) -> bool:
-        """Whether no two of its rows are alike in all their columns."""
-
-    @property
     def replayable(self) -> bool:
         """Whether it gives the rows of an epoch again, however long ago that was."""
 
@@ -55,7 +51,6 @@ class Files(Discreet):
     lenient: bool = False
     kind: str = "files"
     admits: bool = False
-    unique_rows: bool = False
     replayable: bool = True
 
     def __post_init__(self) -> None:
@@ -71,7 +66,6 @@ class Streaming:
     replayable: bool = True
     kind: str = "stream"
     admits: bool = False
-    unique_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,6 @@ class Generator:
 
     spec: GeneratorSpec
     kind: str = "generator"
-    unique_rows: bool = True
     replayable: bool = True
 
     @property

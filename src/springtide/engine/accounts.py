@@ -31,13 +31,12 @@ def _account(
         kept = min(rates.share(source, consumer) for consumer in consumers)
         least = min(least, kept)
         offered += tallies[source].offered
-        dead += tallies[source].dead_letters
+        dead += tallies[source].dead_letters[kept]
         processed += tallies[source].kept[kept]
-        shed += tallies[source].shed[kept]
-    good = offered - dead
+        shed += tallies[source].shed(kept)
     between = share / least if least else 1.0
     return QueryReport(
-        sink.name, offered, processed, shed, dead, (processed / good if good else 1.0) * between,
+        sink.name, offered, processed, shed, dead, ((processed + dead) / offered if offered else 1.0) * between,
         sink.restrictions.priority, sink.restrictions.minimum_accuracy,
     )  # fmt: skip
 
@@ -45,7 +44,7 @@ def _account(
 def shed_for(graph: Graph, step: str, rates: Shedding, tallies: Mapping[str, Tally]) -> int:
     """The rows that a step was spared."""
     counted = [producer for producer in graph.feeders.get(step, ()) if producer in tallies]
-    return sum(tallies[producer].shed[rates.share(producer, step)] for producer in counted)
+    return sum(tallies[producer].shed(rates.share(producer, step)) for producer in counted)
 
 
 def account_of(graph: Graph, done: Computed, sources: Mapping[str, int], malformed: int) -> Account:

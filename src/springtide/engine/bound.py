@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, MapBatches, Node, Sink, Source, Transform, Union
 from springtide.dataflow.sources import CORRUPT
-from springtide.engine.place import PLACE
 from springtide.engine.spark_internals import arrow_schema, spark_schema
 from springtide.engine.utility import worth
 from springtide.engine.worker.parcel import INSTANCE
@@ -55,7 +54,7 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
     for node in graph:
         if isinstance(node, Source):
             empty = spark.createDataFrame([], sources[node.name].schema)
-            frames[node.name] = empty.drop(CORRUPT, PLACE)
+            frames[node.name] = empty.drop(CORRUPT)
             _check_utility(node, empty)
         elif isinstance(node, Keyed):
             _check_estimates(node, graph)

@@ -19,6 +19,8 @@ class Computed:
     """By keyed step: what workers that stand by have kept of it."""
     reports: tuple[OperatorReport, ...] = ()
     queries: tuple[QueryReport, ...] = ()
+    malformed: int = 0
+    """Records that were found to be malformed after others had been shed."""
     retries: int = 0
     replayed: bool = False
     published_again: bool = False

@@ -87,7 +87,8 @@ class Computing:
         tallies = frames.tallies()
         graph, shed = self.bound.graph, frames.shedding
         reports = [replace(r, shed_rows=shed_for(graph, r.step, shed, tallies)) for r in done.reports]
-        return Computed(manifest, parent, done.kept, tuple(reports), accounts(graph, shed, tallies))
+        queries, malformed = accounts(graph, shed, tallies), sum(each.malformed for each in tallies.values())
+        return Computed(manifest, parent, done.kept, tuple(reports), queries, malformed)
 
     def _readable(self, parent: Manifest | None) -> bool:
         return self.staff.durable and self.history.durability.covers(parent)

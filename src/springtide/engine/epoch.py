@@ -153,7 +153,7 @@ class EpochRunner:
                 self._prepared = True
             rates = self.history.shedding(epoch) or self.shedding
             rows, taken = self.inputs.counted(batch)
-            frames = EpochFrames(self.bound, self.inputs, rows, self.staff, epoch, rates)
+            frames = EpochFrames(self.bound, self.inputs, rows, self.staff, epoch, rates, taken)
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
@@ -164,7 +164,7 @@ class EpochRunner:
                 frames.outputs.update(head.outputs)
             else:
                 with noted(f"Epoch {epoch} is not committed: the next start runs it again"):
-                    done = self._commit(frames, epoch, self._parent_of(epoch), watch, taken)
+                    done = self._commit(frames, epoch, self._parent_of(epoch), watch)
             with (
                 watch.part("publish"),
                 noted(f"Epoch {epoch} is committed, and not published everywhere: the next start publishes it again"),
@@ -187,9 +187,7 @@ class EpochRunner:
             self.staff.swap(Keeping(self.history))
             self._before_again(Epoch(epoch + 1), Halted())
 
-    def _commit(
-        self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch, taken: Taken | None
-    ) -> Computed:
+    def _commit(self, frames: EpochFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> Computed:
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""
         with watch.part("compute"):
             plan = self.staff.boundary(parent)
@@ -212,7 +210,7 @@ class EpochRunner:
         with watch.part("commit"):
             if self._abandoned:
                 raise Stopped
-            done = replace(done, manifest=replace(done.manifest, account=self._account(done, taken)))
+            done = replace(done, manifest=replace(done.manifest, account=self._account(done, frames.taken)))
             self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
@@ -222,7 +220,7 @@ class EpochRunner:
         if taken is None:
             return account_of(self.bound.graph, done, self.progress.rows(done.manifest, done.parent), 0)
         rows = taken.rows()
-        return account_of(self.bound.graph, done, rows.by_source, rows.malformed)
+        return account_of(self.bound.graph, done, rows.by_source, rows.malformed + done.malformed)
 
     def _replan(self, error: Exception, parent: Manifest | None, stalls: int) -> Plan:
         """Another plan; the same one for jobs that stalled the first time, as what held them up may be over."""

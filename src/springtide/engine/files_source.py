@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 
 from springtide.dataflow.sources import CORRUPT, Files
 from springtide.engine.json_records import STRICT, TEXT, JsonRecords, refused
-from springtide.engine.place import PLACE, in_files
+from springtide.engine.opened import OpenSource
+from springtide.engine.place import in_files, of_line
 
 _FILE = "__file"
 _WHOLE = {"multiline", "encoding", "charset"}
@@ -15,10 +16,10 @@ It also reads files whose path has columns (`day=1/`).
 """
 
 
-def files_stream(spark: SparkSession, step: str, spec: Files, *, placed: bool = False) -> DataFrame:
-    """The rows of files; what does not fit the schema is in the column CORRUPT, or ends the epoch, as the spec says.
+def open_files(spark: SparkSession, step: str, spec: Files, *, placed: bool = False) -> OpenSource:
+    """The records of files; what does not fit the schema is in the column CORRUPT, or ends the epoch, as the spec says.
 
-    If they are to be `placed`, the column PLACE tells where each stands.
+    If they are to be `placed`, they have the column PLACE.
     """
     strict = spec.format == "json" and not spec.lenient
     if strict and not _WHOLE & {name.lower() for name in spec.options}:
@@ -26,7 +27,7 @@ def files_stream(spark: SparkSession, step: str, spec: Files, *, placed: bool = 
         if lines.columns == ["value"]:
             return _json_lines(lines, step, spec, placed=placed)
     rows = _load(spark, spec, strict=strict)
-    return rows.select("*", *in_files(rows, spec.format)) if placed else rows
+    return OpenSource.of_rows(rows.select("*", in_files(rows, spec.format)) if placed else rows)
 
 
 def _load(spark: SparkSession, spec: Files, *, strict: bool) -> DataFrame:
@@ -41,14 +42,20 @@ def _load(spark: SparkSession, spec: Files, *, strict: bool) -> DataFrame:
     return reader.schema(with_corrupt).option("mode", "PERMISSIVE").load(spec.path)
 
 
-def _json_lines(lines: DataFrame, step: str, spec: Files, *, placed: bool) -> DataFrame:
+def _json_lines(lines: DataFrame, step: str, spec: Files, *, placed: bool) -> OpenSource:
     """One object a line; a blank line is no record."""
+    records = lines.select(F.col("value").alias(TEXT), F.col("_metadata.file_path").alias(_FILE))
+    records = records.filter(F.col(TEXT).rlike(r"\S"))
+    if placed:
+        records = records.select("*", of_line(_FILE, TEXT))
     assert spec.schema is not None, "JSON has a schema"
     json = JsonRecords(spec.schema, spec.options, lenient=False)
-    records = lines.select(F.col("value").alias(TEXT), F.col("_metadata.file_path").alias(_FILE))
-    place = [F.xxhash64(_FILE).alias(PLACE)] if placed else []
-    parsed = json.parsed(records.filter(F.col(TEXT).rlike(r"\S")))
+    return OpenSource(records, lambda some, also: _parsed(some, json, step, spec, also))
+
+
+def _parsed(records: DataFrame, json: JsonRecords, step: str, spec: Files, also: tuple[str, ...]) -> DataFrame:
+    parsed = json.parsed(records)
     if spec.malformed == "fail":
         where = F.concat(F.lit("a line of "), F.col(_FILE))
-        return parsed.filter(refused(step, where, json.corrupt())).select(*json.columns(), *place)
-    return parsed.select(*json.columns(), json.corrupt().alias(CORRUPT), *place)
+        return parsed.filter(refused(step, where, json.corrupt())).select(*json.columns(), *also)
+    return parsed.select(*json.columns(), json.corrupt().alias(CORRUPT), *also)

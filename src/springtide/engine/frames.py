@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import NamedTuple
@@ -16,10 +17,20 @@ from springtide.dataflow.graph import Keyed, Source
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.bound import BoundGraph, build
 from springtide.engine.inputs import Inputs
-from springtide.engine.place import PLACE
-from springtide.engine.shedder import Producer, Tally, producer, tally
+from springtide.engine.shedder import (
+    CLASS,
+    LOT,
+    Counted,
+    Producer,
+    Tally,
+    by_utility,
+    classes,
+    of_step,
+    tally_steps,
+)
 from springtide.engine.spark_internals import spark_schema
 from springtide.engine.staff import Staff
+from springtide.engine.taken import Taken
 from springtide.engine.worker.written import ReadBlocks
 from springtide.ids import Epoch, WorkerId
 from springtide.plan.shedding import Shedding
@@ -49,10 +60,11 @@ class EpochFrames:
         staff: Staff,
         epoch: Epoch,
         shedding: Shedding,
+        taken: Taken | None = None,
     ) -> None:
         self.bound = bound
         self.staff = staff
-        self.epoch, self.shedding = epoch, shedding
+        self.epoch, self.shedding, self.taken = epoch, shedding, taken
         self.outputs: dict[str, tuple[BlockRef, ...]] = {}
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
@@ -60,8 +72,9 @@ class EpochFrames:
         self._lock = threading.RLock()
         self._frames: dict[Form, DataFrame] = {}
         self._uses = Counter(self._forms())
-        self._tallied: dict[str, Tally] = {}
         self._producers: dict[str, Producer] = {}
+        self._counted: dict[str, Counted] = {}
+        """By source that may be shed: what is told of the rows that were not."""
         self._inputs, self._batch = inputs, batch
         self._sources = self._read()
 
@@ -85,20 +98,27 @@ class EpochFrames:
             self._sources = self._read()
             self.outputs.clear()
             self._frames.clear()
-            self._tallied.clear()
             self._producers.clear()
+            self._counted.clear()
 
     def _read(self) -> dict[str, DataFrame]:
-        """By source: its rows, kept if they are counted or told apart."""
-        keep = self.bound.graph.may_shed or self._inputs.several
-        return self._inputs.split(self._keep(self._batch) if keep else self._batch)
+        """By source: its rows, or the records that were not shed; kept if they have to be told apart."""
+        batch = self._scanned() if self._inputs.sheds else self._batch
+        also = (LOT,) if self._inputs.sheds else ()
+        return self._inputs.split(self._keep(batch) if self._inputs.several else batch, *also)
+
+    def _scanned(self) -> DataFrame:
+        """Rows that are shed by their utility have to be decoded first: none of them is shed in the scan."""
+        sources = self.bound.graph.of(Source)
+        most = {s.name: max(self._shares[s.name]) if s.utility is None else 1.0 for s in sources}
+        return self._inputs.scanned(self._batch, self.epoch, most)
 
     def moved(self) -> None:
         """The workers were swapped: blocks are read by others than those who wrote them."""
         with self._lock:
             keyed = {node.name for node in self.bound.graph.of(Keyed)}
             self._frames = {form: frame for form, frame in self._frames.items() if form[0] not in keyed}
-            self._producers.clear()
+            self._producers = {name: each for name, each in self._producers.items() if name not in keyed}
 
     def input_of(self, consumer: str) -> DataFrame:
         """The rows that flow into a keyed step, or that sinks take from a stateless one, after shedding."""
@@ -171,15 +191,19 @@ class EpochFrames:
     def tallies(self) -> dict[str, Tally]:
         """By producer: what it offered, and what its consumers got. Sources are counted always, keyed steps that shed.
 
-        Nothing if no query of the app can do with less.
+        Nothing if no query of the app can do with less. To be called once all has been computed.
         """
         graph = self.bound.graph
-        if graph.may_shed and not self._tallied:
-            counted = {p for p, some in self._shares.items() if isinstance(graph[p], Source) or min(some) < 1}
-            producers = {p: self._produced(p) for p in counted}
-            with self.staff.watch.job(min(counted), "counting its rows"):
-                self._tallied = tally(producers, self._shares)
-        return self._tallied
+        if not graph.may_shed:
+            return {}
+        assert self.taken is not None, "an app that may shed counts its rows"
+        offered = self.taken.rows().by_source
+        found = {name: counted.tally(offered[name]) for name, counted in self._counted.items()}
+        steps = {p for p, shares in self._shares.items() if isinstance(graph[p], Keyed) and min(shares) < 1}
+        if steps:
+            with self.staff.watch.job(min(steps), "counting its rows"):
+                found |= tally_steps({step: self._produced(step) for step in steps}, self._shares)
+        return found
 
     @cached_property
     def _shares(self) -> dict[str, list[float]]:
@@ -195,24 +219,42 @@ class EpochFrames:
         with self._lock:
             if step not in self._producers:
                 node = self.bound.graph[step]
-                rows = self._sources[step] if isinstance(node, Source) else self._from_blocks(step)
-                with self.staff.watch.job(step, "ranking its rows"):
-                    self._producers[step] = producer(rows, node, self.epoch, self._shares[step])
+                if isinstance(node, Source):
+                    self._producers[step] = self._decoded(node)
+                else:
+                    self._producers[step] = of_step(self._from_blocks(step), step, self.epoch)
             return self._producers[step]
+
+    def _decoded(self, node: Source) -> Producer:
+        """The rows of the records that were not shed in the scan, counted as they are read."""
+        step, shares = node.name, self._shares[node.name]
+        rows = self._inputs.opened[step].decode(self._sources[step], (LOT,))
+        if node.utility is None:
+            found = Producer(rows)
+        else:
+            with self.staff.watch.job(step, "ranking its rows"):
+                found = by_utility(self._keep(rows), node.utility, shares)
+        counter = self._inputs.counter
+        assert counter is not None, "an app that may shed counts its rows"
+        counted, told = counter.classes(found.classified(shares), classes(shares))
+        self._counted[step] = Counted(shares, told.lines)
+        rows = counted.drop(CLASS)
+        several = sum(uses for form, uses in self._uses.items() if form[0] == step) > 1
+        return replace(found, rows=self._keep(rows) if several else rows)
 
     def _build(self, form: "Form", consumer: str) -> DataFrame:
         step, shares = form
         node = self.bound.graph[step]
-        if isinstance(node, Source | Keyed):
+        if isinstance(node, Keyed):
             share = shares[0][1]
-            rows = self._produced(step).shed(share) if share < 1 else None
-            if isinstance(node, Keyed):
-                return self._from_blocks(step) if rows is None else rows
-            frame = _as_declared(self._sources[step] if rows is None else rows)
+            return self._produced(step).shed(share) if share < 1 else self._from_blocks(step)
+        if isinstance(node, Source):
+            sheds = self._inputs.sheds
+            frame = _as_declared(self._produced(step).shed(shares[0][1]) if sheds else self._sources[step])
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
         graph = self.bound.graph
-        # Rows of an app that may shed are kept as they come from its sources.
+        # Rows of an app that may shed are kept as they are decoded.
         fresh = not graph.may_shed if isinstance(node, Source) else graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
@@ -240,4 +282,4 @@ class EpochFrames:
 def _as_declared(frame: DataFrame) -> DataFrame:
     """Rows that fit the schema, with its columns; the others stay only if the app has a way for them."""
     fitting = frame.filter(F.col(CORRUPT).isNull()) if CORRUPT in frame.columns else frame
-    return fitting.drop(CORRUPT, PLACE)
+    return fitting.drop(CORRUPT)

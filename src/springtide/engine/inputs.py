@@ -1,6 +1,6 @@
 """The sources of an app as one streaming DataFrame, so that all share one sequence of epochs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,62 +11,79 @@ from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.kafka import MALFORMED
 from springtide.dataflow.sources import CORRUPT, Files, Generator, Kafka, Streaming
-from springtide.engine.files_source import files_stream
+from springtide.engine.files_source import open_files
 from springtide.engine.generator_source import generator_stream
-from springtide.engine.kafka.source import kafka_stream
+from springtide.engine.kafka.source import open_topic
+from springtide.engine.opened import OpenSource
+from springtide.engine.place import PLACE, of_number, of_row
+from springtide.engine.shedder import LOT, below, lot
 from springtide.engine.spark_internals import Mark, RowCounter
 from springtide.engine.taken import Taken
 from springtide.errors import BadType
+from springtide.ids import Epoch
 
 TAG = "__source"
 
 
-def open_source(spark: SparkSession, source: Source, *, placed: bool = False) -> DataFrame:
-    """A source's streaming DataFrame; `placed`, with the column PLACE if equal rows could not be told apart."""
+def open_source(spark: SparkSession, source: Source, *, placed: bool = False) -> OpenSource:
+    """A source, ready to be read; `placed`, with the column PLACE in its records, by which they are shed."""
     try:
-        frame = _open(spark, source, placed=placed and not source.spec.unique_rows)
+        found = _open(spark, source, placed=placed)
     except Exception as error:
         raise StepFailed(source.name, "opening its source", str(error)) from error
-    if not isinstance(frame, DataFrame) or not frame.isStreaming:
-        raise StepFailed(source.name, "opening its source", f"expected a streaming DataFrame, got {frame!r}")
-    return frame
+    if not isinstance(found.records, DataFrame) or not found.records.isStreaming:
+        raise StepFailed(source.name, "opening its source", f"expected a streaming DataFrame, got {found.records!r}")
+    return found
 
 
-def _open(spark: SparkSession, source: Source, *, placed: bool) -> DataFrame:
+def _open(spark: SparkSession, source: Source, *, placed: bool) -> OpenSource:
     spec = source.spec
     if isinstance(spec, Kafka):
-        return kafka_stream(spark, source.name, spec, placed=placed)
-    if isinstance(spec, Generator):
-        return generator_stream(spark, spec.spec)
-    if isinstance(spec, Streaming):
-        return spec.open(spark)
+        return open_topic(spark, source.name, spec, placed=placed)
     if isinstance(spec, Files):
-        return files_stream(spark, source.name, spec, placed=placed)
+        return open_files(spark, source.name, spec, placed=placed)
+    if isinstance(spec, Generator):
+        rows = generator_stream(spark, spec.spec)
+        return OpenSource.of_rows(rows.select("*", of_number("id")) if placed else rows)
+    if isinstance(spec, Streaming):
+        given = spec.open(spark)
+        placed = placed and isinstance(given, DataFrame)
+        return OpenSource.of_rows(given.select("*", of_row(given)) if placed else given, recurring=True)
     raise BadType(f"unknown kind of source {spec!r}")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """All sources together, and how to tell them apart again in an epoch."""
+    """All sources together, and how to tell them apart again in an epoch.
+
+    In an app that may shed, the stream has records as the scans give them: what is shed is shed before it is decoded.
+    """
 
     stream: DataFrame
-    names: tuple[str, ...]
+    opened: Mapping[str, OpenSource]
+    """By source, in their order."""
+    sheds: bool
     counter: RowCounter | None = None
     """Counts an epoch's rows; None if the offsets of all sources tell how many there are."""
 
     @classmethod
     def open(cls, spark: SparkSession, graph: Graph) -> "Inputs":
         sources = graph.of(Source)
-        frames = [open_source(spark, source, placed=graph.may_shed) for source in sources]
+        opened = {source.name: open_source(spark, source, placed=graph.may_shed) for source in sources}
+        frames = [each.records if graph.may_shed else each.rows for each in opened.values()]
         # A generator's offset is a number of rows; those of others tell less, or nothing.
-        counter = None if all(isinstance(source.spec, Generator) for source in sources) else RowCounter(spark)
-        if len(frames) == 1:
-            return cls(frames[0], (sources[0].name,), counter)
-        tagged = [_tagged(frame, i, frames) for i, frame in enumerate(frames)]
-        stream = tagged[0]
-        for frame in tagged[1:]:
-            stream = stream.unionByName(frame)
-        return cls(stream, tuple(source.name for source in sources), counter)
+        told = all(isinstance(source.spec, Generator) for source in sources) and not graph.may_shed
+        counter = None if told else RowCounter(spark)
+        stream = frames[0]
+        if len(frames) > 1:
+            stream, *others = (_tagged(frame, i, frames) for i, frame in enumerate(frames))
+            for frame in others:
+                stream = stream.unionByName(frame)
+        return cls(stream, opened, graph.may_shed, counter)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.opened)
 
     @property
     def several(self) -> bool:
@@ -91,13 +108,38 @@ class Inputs:
                 found += [replace(mark, struct=place, size=len(names)) for mark in _marks(names)]
         return tuple(found)
 
-    def split(self, batch: DataFrame) -> dict[str, DataFrame]:
-        """By source: its rows in an epoch."""
+    def split(self, batch: DataFrame, *also: str) -> dict[str, DataFrame]:
+        """By source: its rows in an epoch, or its records in an app that may shed; with columns of the epoch."""
         if not self.several:
             return {self.names[0]: batch}
         return {
-            name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)
+            name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*", *also) for i, name in enumerate(self.names)
         }
+
+    def rows(self, batch: DataFrame) -> dict[str, DataFrame]:
+        """By source: its rows, with nothing shed."""
+        found = self.split(batch)
+        return {name: self.opened[name].decode(found[name], ()) for name in found} if self.sheds else found
+
+    def scanned(self, batch: DataFrame, epoch: Epoch, most: Mapping[str, float]) -> DataFrame:
+        """The records that somebody wants, each with its lot; by source, `most` is the largest share of all.
+
+        The text of the expressions is that of other epochs, as far as it can be: Spark compiles each new one.
+        """
+        lots = []
+        for i, (name, source) in enumerate(self.opened.items()):
+            place = f"{_struct(i)}.{PLACE}" if self.several else PLACE
+            lots.append(lot(name, place, *([f"{epoch}L"] if source.recurring else [])))
+        rows = batch.selectExpr("*", f"{_by_source(lots)} AS {LOT}")
+        return rows.filter(_by_source([below(most[name]) for name in self.names]))
+
+
+def _by_source(expressions: Sequence[str]) -> str:
+    """The expression of a record's source, in SQL."""
+    if len(expressions) == 1:
+        return expressions[0]
+    cases = " ".join(f"WHEN {i} THEN {expression}" for i, expression in enumerate(expressions))
+    return f"CASE {TAG} {cases} END"
 
 
 def _marks(columns: Sequence[str]) -> tuple[Mark, ...]:

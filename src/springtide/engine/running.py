@@ -125,7 +125,7 @@ class Running:
         check_interval(config, spark)
         inputs = Inputs.open(spark, graph)
         check_sinks(graph, current(store))
-        bound = bind(graph, spark, inputs.split(inputs.stream), dataflow.slices)
+        bound = bind(graph, spark, inputs.rows(inputs.stream), dataflow.slices)
         # A changed app, a newer format and a second driver are refused before anything is written.
         kinds = {source.name: source.spec.kind for source in graph.of(Source)}
         record = AppRecord(dataflow.name, dataflow.slices, bound.describe(), inputs.names, kinds)

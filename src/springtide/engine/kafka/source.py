@@ -9,6 +9,7 @@ from springtide.dataflow.broker import partitions, resolved
 from springtide.dataflow.kafka import MALFORMED, ORIGIN, POSITION, Kafka
 from springtide.dataflow.sources import CORRUPT
 from springtide.engine.json_records import TEXT, JsonRecords, refused
+from springtide.engine.opened import OpenSource, as_they_are
 from springtide.engine.place import of_record
 from springtide.errors import SpringtideError
 
@@ -34,20 +35,24 @@ class NoConnector(SpringtideError, RuntimeError):
         )
 
 
-def kafka_stream(spark: SparkSession, step: str, spec: Kafka, *, placed: bool = False) -> DataFrame:
-    """The rows of a topic. A broker that is away and a topic that is not there are noticed here, within seconds.
+def open_topic(spark: SparkSession, step: str, spec: Kafka, *, placed: bool = False) -> OpenSource:
+    """The records of a topic, and how to read them.
 
-    If they are to be `placed`, the column PLACE tells where each stands.
+    A broker that is away and a topic that is not there are noticed here, within seconds. If records are to be
+    `placed`, they have the column PLACE.
     """
     servers = resolved(spec.servers)
     partitions(servers, spec.topic, spec.client)
     reader = spark.readStream.format("kafka").options(**{**SETTINGS, **spec.options})
     reader = reader.option("kafka.bootstrap.servers", servers).option("subscribe", spec.topic)
-    records = _load(reader.option("startingOffsets", spec.starting))
-    headers = ["headers"] if "headers" in records.columns else []
+    loaded = _load(reader.option("startingOffsets", spec.starting))
+    headers = ["headers"] if "headers" in loaded.columns else []
+    records = loaded.select(*RAW, *headers, *([of_record()] if placed else []))
     if spec.format == "raw":
-        return records.select(*RAW, *headers)
-    return _parsed(records, step, spec, placed=placed)
+        return OpenSource(records, as_they_are)
+    assert spec.schema is not None, "JSON has a schema"
+    json = JsonRecords(spec.schema, {}, lenient=spec.lenient)
+    return OpenSource(records, lambda some, also: _parsed(some, json, step, spec, also))
 
 
 def _load(reader: DataStreamReader) -> DataFrame:
@@ -59,11 +64,9 @@ def _load(reader: DataStreamReader) -> DataFrame:
         raise NoConnector from error
 
 
-def _parsed(records: DataFrame, step: str, spec: Kafka, *, placed: bool) -> DataFrame:
+def _parsed(records: DataFrame, json: JsonRecords, step: str, spec: Kafka, also: tuple[str, ...]) -> DataFrame:
     """The columns of the schema, and CORRUPT with the text of records that do not fit it."""
-    assert spec.schema is not None, "JSON has a schema"
-    json = JsonRecords(spec.schema, {}, lenient=spec.lenient)
-    parsed = json.parsed(records.select(*RAW, F.col("value").cast("string").alias(TEXT)))
+    parsed = json.parsed(records.select(*RAW, *also, F.col("value").cast("string").alias(TEXT)))
     position = [F.col(source).alias(name) for name, source in _positions().items()] if spec.position else []
     if spec.malformed == "fail":
         where = F.concat(F.lit("record "), _where(), F.lit(" (topic/partition/offset)"))
@@ -73,7 +76,7 @@ def _parsed(records: DataFrame, step: str, spec: Kafka, *, placed: bool) -> Data
         columns += [F.when(json.corrupt().isNotNull(), _bytes()).alias(MALFORMED), _where().alias(ORIGIN)]
     elif spec.malformed == "count":
         columns.append(json.corrupt().alias(CORRUPT))
-    return parsed.select(*columns, *position, *([of_record()] if placed else []))
+    return parsed.select(*columns, *position, *also)
 
 
 def _where() -> Column:

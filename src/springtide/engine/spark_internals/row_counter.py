@@ -45,12 +45,20 @@ class RowCounter:
 
     def count(self, batch: DataFrame, sources: int, marks: Sequence[Mark] = ()) -> tuple[DataFrame, Told]:
         """The same rows, and what tasks tell of them; of several sources, a row's first column is the number."""
+        # A micro-batch is an RDD with a schema.
+        return self._count(batch, batch._jdf.queryExecution().logical().rdd(), sources, marks)
+
+    def classes(self, rows: DataFrame, classes: int) -> tuple[DataFrame, Told]:
+        """The same rows, and what tasks tell of them; a row's first column is the number of its class."""
+        return self._count(rows, rows._jdf.queryExecution().toRdd(), classes, ())
+
+    def _count(self, batch: DataFrame, rdd: Any, sources: int, marks: Sequence[Mark]) -> tuple[DataFrame, Told]:
         jvm = self._gateway.jvm
         told = jvm.org.apache.spark.util.CollectionAccumulator()
         # Also what failed tasks tell: they may have left their partition in the cache, where nobody counts it again.
         told.register(self._scala, jvm.scala.Option.empty(), True)
         arguments = self._gateway.new_array(jvm.java.lang.Object, 6)
-        arguments[0] = batch._jdf.queryExecution().logical().rdd()  # A micro-batch is an RDD with a schema.
+        arguments[0] = rdd
         arguments[1] = told
         arguments[2] = sources
         for place, field in enumerate(("struct", "size", "column"), start=3):
