@@ -185,7 +185,7 @@ CATALOGUE: tuple[Series, ...] = (
         _of_last(lambda r: [((s.name,), s.lag_rows) for s in r.sources if s.lag_rows is not None]),
     ),
     Gauge(
-        "accuracy_ratio", SHARE, "The share of good rows that a query processed in the last epoch.", TALLY,
+        "accuracy_ratio", SHARE, "The share of rows that a query got in the last epoch.", TALLY,
         ("query",), _of_last(lambda r: [((query.query,), query.accuracy) for query in r.queries]),
     ),
     Gauge(

@@ -19,7 +19,7 @@ TASKS = "tasks, told in their commit records"
 DRIVER = "the driver's clock"
 SOURCE = "the driver, from the source's offsets and its clock or its broker; not known for files"
 MANIFEST = "the driver, from the epoch's manifest"
-SHEDDING = "one job over the sources' rows; only in apps with a query that may shed"
+SHEDDING = "tasks that read the sources; only in apps with a query that may shed"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ FIGURES: tuple[Figure, ...] = (
         lambda r: sum(query.shed for query in r.queries),
     ),
     Figure(
-        "accuracy", SHARE, "The share of good rows that the least accurate query processed.", SHEDDING, _accuracy,
+        "accuracy", SHARE, "The share of rows that the least accurate query got.", SHEDDING, _accuracy,
     ),
     Figure(
         "retries", TIMES, "How often the epoch was planned and run anew, because a worker was lost or lacked its "

@@ -134,7 +134,7 @@ class QueryReport:
     shed: int
     dead_letters: int
     accuracy: float = 1.0
-    """The share of good rows that was processed; shedding between keyed steps counts too."""
+    """The share of rows that it got, malformed ones too; shedding between keyed steps counts too."""
     priority: int = 0
     minimum_accuracy: float = 1.0
 
