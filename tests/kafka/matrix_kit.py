@@ -220,7 +220,10 @@ def check(case: Case, found: Outcome) -> None:
         return
     assert not found.error, found.error
     assert found.epochs >= 2
-    assert found.dead_letters == sum(len(bad(name)) for name in case.sources)
+    malformed = sum(len(bad(name)) for name in case.sources)
+    assert found.dead_letters == malformed or (case.share is not None and found.dead_letters < malformed), (
+        "what is shed is not looked into"
+    )
     assert found.letters == (len(BAD_JSON) if case.malformed == "topic" else 0)
     for name in case.sources:
         rows, given = Counter(map(tuple, found.rows[name])), good(name)
@@ -235,7 +238,8 @@ def check(case: Case, found: Outcome) -> None:
         assert [query for query, *_ in accounts] == sorted(_queries(case))
         for query, offered, processed, shed, dead in accounts:
             name, _, sort = query.rpartition("-")
-            assert (offered, dead) == (len(good(name)) + len(bad(name)), len(bad(name))), query
+            assert offered == len(good(name)) + len(bad(name)), query
+            assert dead <= len(bad(name)), query
             assert offered == processed + shed + dead, query
             assert processed == {"out": len(found.rows[name]), "counts": sum(found.counts[name].values())}.get(
                 sort, processed
