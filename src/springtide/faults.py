@@ -9,6 +9,7 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
 `hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
 a marker and does nothing else. `stop` pauses the process with SIGSTOP, the first time, until somebody continues it.
+`hold` makes whoever comes wait for as long as the file `POINT` is not there; each leaves a marker `POINT.PID`.
 Markers hold the id of the process that left them.
 """
 
@@ -52,6 +53,7 @@ POINTS = {
 
 ENVIRONMENT = "SPRINGTIDE_FAILPOINTS"
 MARKERS = "SPRINGTIDE_FAILPOINT_DIR"
+POLL_S = 0.05
 
 
 def _armed(point: str, epoch: int | None) -> str | None:
@@ -80,6 +82,8 @@ def fire(point: str, epoch: int | None = None) -> None:
         os.kill(_parent(os.getppid()), signal.SIGKILL)
     elif action == "hang" and _mark(point):
         _outlive(Path(os.environ[MARKERS], f"{point}.go"))
+    elif action == "hold":
+        _hold(point)
     elif action == "stop" and _mark(point):
         os.kill(os.getpid(), signal.SIGSTOP)
     elif action == "note":
@@ -92,8 +96,19 @@ def _outlive(sign: Path) -> None:
     """Wait for a sign, deaf to whoever would end this process before."""
     for one in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
         signal.signal(one, signal.SIG_IGN)
+    _await(sign)
+
+
+def _hold(point: str) -> None:
+    open_door = Path(os.environ[MARKERS], point)
+    if not open_door.exists():
+        _mark(f"{point}.{os.getpid()}")
+        _await(open_door)
+
+
+def _await(sign: Path) -> None:
     while not sign.exists():
-        time.sleep(0.05)
+        time.sleep(POLL_S)
 
 
 def _parent(pid: int) -> int:

@@ -214,8 +214,14 @@ class Cluster:
     # Hurting
 
     def arm(self, point: str) -> None:
-        """From now on the failpoint fires, once."""
+        """From now on the failpoint fires: once, or with `hold` for everybody who comes."""
+        for earlier in self.markers.glob(f"{point}.*"):
+            earlier.unlink()
         (self.markers / point).unlink()
+
+    def disarm(self, point: str) -> None:
+        """Let those go who are held at a failpoint."""
+        (self.markers / point).touch()
 
     def kill(self, *workers: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
         """End workers at once, and wait until the plan does without them."""
@@ -288,6 +294,11 @@ def one_owner(cluster: Cluster) -> bool:
     """Has every slice of every step exactly one owner?"""
     shares = cluster.owners()
     return all(sorted(s for owned in shares[step].values() for s in owned) == list(range(SLICES)) for step in STEPS)
+
+
+def retried(reports: Sequence[EpochReport]) -> list[int]:
+    """The epochs that were run more than once."""
+    return [report.epoch for report in reports if report.retries]
 
 
 def succeeded(migration: dict[str, Any]) -> bool:
