@@ -9,7 +9,8 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
 `hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
 a marker and does nothing else. `stop` pauses the process with SIGSTOP, the first time, until somebody continues it.
-`hold` makes whoever comes wait for as long as the file `POINT` is not there; each leaves a marker `POINT.PID`.
+`hold` makes whoever comes wait while there is a file `POINT.hold`, and leave a marker `POINT.PID`; if ids of
+processes are in the file, only those and what they have started, such as the workers of an executor, are meant.
 Markers hold the id of the process that left them.
 """
 
@@ -96,19 +97,26 @@ def _outlive(sign: Path) -> None:
     """Wait for a sign, deaf to whoever would end this process before."""
     for one in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
         signal.signal(one, signal.SIG_IGN)
-    _await(sign)
+    while not sign.exists():
+        time.sleep(POLL_S)
 
 
 def _hold(point: str) -> None:
-    open_door = Path(os.environ[MARKERS], point)
-    if not open_door.exists():
+    order = Path(os.environ[MARKERS], f"{point}.hold")
+    if _meant(order):
         _mark(f"{point}.{os.getpid()}")
-        _await(open_door)
+        while order.exists():
+            time.sleep(POLL_S)
 
 
-def _await(sign: Path) -> None:
-    while not sign.exists():
-        time.sleep(POLL_S)
+def _meant(order: Path) -> bool:
+    """Whether an order to hold is there, and this process is meant by it."""
+    try:
+        whose = set(order.read_text().split())
+    except FileNotFoundError:
+        return False
+    line = (os.getpid(), os.getppid(), _parent(os.getppid()))
+    return not whose or not whose.isdisjoint(map(str, line))
 
 
 def _parent(pid: int) -> int:

@@ -214,14 +214,8 @@ class Cluster:
     # Hurting
 
     def arm(self, point: str) -> None:
-        """From now on the failpoint fires: once, or with `hold` for everybody who comes."""
-        for earlier in self.markers.glob(f"{point}.*"):
-            earlier.unlink()
+        """From now on the failpoint fires, once."""
         (self.markers / point).unlink()
-
-    def disarm(self, point: str) -> None:
-        """Let those go who are held at a failpoint."""
-        (self.markers / point).touch()
 
     def kill(self, *workers: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
         """End workers at once, and wait until the plan does without them."""

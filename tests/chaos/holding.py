@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from chaos_kit import head
 from cluster_kit import Cluster
@@ -14,20 +15,39 @@ HOLDING = (f"{BETWEEN}=hold", f"{COPYING}=hold")
 """The failpoints of a cluster whose epochs and copies can be held."""
 
 
-def holds(cluster: Cluster, point: str, one: Process) -> bool:
-    """Whether a process, or one that it has started, is held."""
-    return any((cluster.markers / f"{point}.{p.pid}").exists() for p in one.family())
+def hold(markers: Path, point: str, who: Process | None = None) -> None:
+    """From now on, whoever comes to a failpoint is held there; or only a process and those it has started."""
+    for earlier in markers.glob(f"{point}.*"):
+        earlier.unlink()
+    new = markers / f"new.{point}"
+    new.write_text("" if who is None else str(who.pid))
+    new.rename(_order(markers, point))
+
+
+def let_go(markers: Path, point: str) -> None:
+    """Nobody is held there any more."""
+    _order(markers, point).unlink(missing_ok=True)
+
+
+def holds(markers: Path, point: str) -> bool:
+    """Whether somebody is held."""
+    order = _order(markers, point)
+    return order.exists() and any(path != order for path in markers.glob(f"{point}.*"))
 
 
 @contextmanager
 def held(cluster: Cluster, point: str, who: Process | None = None) -> Iterator[None]:
-    """Hold whoever comes to a failpoint; the block begins when somebody is held, or `who` is."""
-    cluster.arm(point)
+    """The block begins when somebody is held, and lets them go in the end."""
+    hold(cluster.markers, point, who)
     try:
-        cluster.until(f"somebody held at {point}", lambda: holds(cluster, point, who or cluster.driver))
+        cluster.until(f"somebody held at {point}", lambda: holds(cluster.markers, point))
         yield
     finally:
-        cluster.disarm(point)
+        let_go(cluster.markers, point)
+
+
+def _order(markers: Path, point: str) -> Path:
+    return markers / f"{point}.hold"
 
 
 @contextmanager
@@ -37,10 +57,3 @@ def between_epochs(cluster: Cluster) -> Iterator[Manifest]:
         last = head(cluster.checkpoint)
         assert last is not None
         yield last
-
-
-@contextmanager
-def no_copies(cluster: Cluster) -> Iterator[None]:
-    """A job of copies is held before it reads, so that no base of a replica moves while the block lasts."""
-    with held(cluster, COPYING):
-        yield

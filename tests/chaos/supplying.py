@@ -1,49 +1,49 @@
-"""A migration whose target has written copies of moving slices, and nobody knows."""
+"""A migration whose target, a new worker, has written copies of moving slices, and nobody knows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cluster_kit import SLICES, STEPS, Cluster
+from cluster_kit import SLICES, Cluster
 from holding import held
+from processes import Process
 
-from springtide.blocks.block import decode, format_slices
+from springtide.blocks.block import decode
 from springtide.state.layout import POSITION
 from springtide.state.position import slice_of
 
-STEP = STEPS[0]
 COPIED = "copy.written"
 
 
+@dataclass(frozen=True)
+class Target:
+    """A worker that is being supplied."""
+
+    id: str
+    executor: Process
+    moving: frozenset[int]
+    """The slices that it is to own."""
+    copies: frozenset[str]
+    """What it has of them so far."""
+
+
 @contextmanager
-def supplying(cluster: Cluster, target: str, strategy: str) -> Iterator[frozenset[int]]:
-    """Move slices of the first step to a worker that has nothing of them; while the block lasts, copies are held.
+def supplying(cluster: Cluster, strategy: str) -> Iterator[Target]:
+    """Grow by one worker. While the block lasts, the new one is held when it has written a copy of a moving slice.
 
-    The block begins when a copy of a moving slice is on the target, and its task is still under way. Gives the slices.
+    It stands by for nothing else, so that nothing else is copied to it.
     """
-    moving, there = strange_to(cluster, target), parts_of(cluster, target)
-    cluster.client.move(STEP, format_slices(moving), target, strategy)
-    cluster.until("a target that stands by", lambda: moving <= cluster.standby(target))
-    with held(cluster, COPIED, cluster.executor(target)):
-        cluster.until(
-            "a copy of a moving slice", lambda: any(carries(p, moving) for p in parts_of(cluster, target) - there)
-        )
-        yield moving
-
-
-def strange_to(cluster: Cluster, worker: str) -> frozenset[int]:
-    """Slices that a worker neither owns nor stands by for."""
-
-    def look() -> frozenset[int]:
-        return frozenset(range(SLICES)) - cluster.owners()[STEP].get(worker, frozenset()) - cluster.standby(worker)
-
-    return cluster.until(f"slices that worker {worker} has nothing to do with", look)
-
-
-def parts_of(cluster: Cluster, worker: str) -> set[Path]:
-    """The copies of the first step's slices that lie on a worker."""
-    return set((cluster.local / worker).glob(f"{STEP}.*.part.*"))
+    before = cluster.driver.executors()
+    cluster.client.scale(len(cluster.workers()) + 1, strategy)
+    ((target, executor),) = cluster.until(
+        "a new executor", lambda: {w: e for w, e in cluster.driver.executors().items() if w not in before}
+    ).items()
+    with held(cluster, COPIED, executor):
+        moving, parts = cluster.standby(target), set((cluster.local / target).glob("[a-z]*.part.*"))
+        assert any(carries(part, moving) for part in parts)
+        yield Target(target, executor, moving, frozenset(part.name for part in parts))
 
 
 def carries(part: Path, slices: frozenset[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Bits flip in blocks on real workers, wherever in a file: the checksum tells, and what is right comes from elsewhere."""
+"""Bits flip in blocks on real workers, wherever in a file: the checksum tells, and others have what is right."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from chaos_kit import head
 from cluster_kit import STEPS, Cluster, durable_reads, one_owner, retried, succeeded
 from flipping import PLACES, by_origin, flip, is_right, rows_of, runs_of, true_copies
-from holding import COPYING, HOLDING, between_epochs, held
+from holding import COPYING, HOLDING, between_epochs, held, let_go
 
 from springtide.blocks.block import format_slices
 from springtide.blocks.durable import DurableLog
@@ -48,7 +48,7 @@ def test_flips_in_an_owners_blocks(tmp_path: Path) -> None:
             runs = runs_of(last, victim)
             for run in runs:
                 flip(place / run.name, "body")
-            cluster.disarm(COPYING)
+            let_go(cluster.markers, COPYING)
             cluster.until("a block that was fetched again", lambda: any(is_right(place / r.name, r) for r in runs))
         cluster.epochs(2)
         assert len(retried(cluster.reports(last.epoch))) <= 2

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ import pytest
 from chaos_kit import Ended, drive, head, manifests
 from chaos_oracle import expected, published
 from cluster_kit import Cluster
-from holding import holds
+from holding import hold, holds, let_go
 from standalone import Standalone
 from waiting import wait_until
 
@@ -55,20 +56,22 @@ def test_speculative_twins_that_both_write(tmp_path: Path) -> None:
     ]  # fmt: skip
     losers: set[str] = set()
     root.mkdir()
-    with Standalone(tmp_path / "spark", daemons=2, hosts=HOSTS) as spark:
-        with driving(root, f"{COMMITTED}=hold", spark.master, settings) as driver:
-            for _ in range(ROUNDS):
-                until(driver, "an attempt that hangs", (markers / WRITTEN).exists)
-                (markers / COMMITTED).unlink(missing_ok=True)
-                pairs = until(driver, "its twin's blocks", lambda: twins(checkpoint, losers))
-                (markers / f"{WRITTEN}.go").touch()
-                until(driver, "the epoch", lambda: list(markers.glob(f"{COMMITTED}.*")))
-                losers |= one_of_each(checkpoint, pairs)
-                for marker in [*markers.glob(f"{COMMITTED}.*"), *markers.glob(f"{WRITTEN}*")]:
-                    marker.unlink()
-                (markers / COMMITTED).touch()
+    with (
+        Standalone(tmp_path / "spark", daemons=2, hosts=HOSTS) as spark,
+        driving(root, f"{COMMITTED}=hold", spark.master, settings) as driver,
+    ):
+        for _ in range(ROUNDS):
+            until(driver, "an attempt that hangs", (markers / WRITTEN).exists)
+            hold(markers, COMMITTED)
+            pairs = until(driver, "its twin's blocks", partial(twins, checkpoint, frozenset(losers)))
             (markers / f"{WRITTEN}.go").touch()
-            ended = driver.result()
+            until(driver, "the epoch", lambda: holds(markers, COMMITTED))
+            losers |= one_of_each(checkpoint, pairs)
+            for marker in markers.glob(f"{WRITTEN}*"):
+                marker.unlink()
+            let_go(markers, COMMITTED)
+        (markers / f"{WRITTEN}.go").touch()
+        ended = driver.result()
     assert ended.code == 0, str(ended)
     assert len(losers) >= ROUNDS
     assert speculated(events) >= ROUNDS
@@ -95,16 +98,16 @@ def test_an_epoch_that_is_run_again_beside_an_attempt_that_has_written(tmp_path:
         first = {name for name, of in local.items() if of == epoch}
         assert epoch == cluster.epoch + 1
         other = next(w for w in cluster.workers() if w != slow)
-        cluster.arm(COMMITTED)
+        hold(cluster.markers, COMMITTED)
         cluster.kill(other)
-        cluster.until("the epoch", lambda: holds(cluster, COMMITTED, cluster.driver))
+        cluster.until("the epoch", lambda: holds(cluster.markers, COMMITTED))
         manifest = head(cluster.checkpoint)
         assert manifest is not None
         assert manifest.epoch == epoch
         runs = [run for state in manifest.operators.values() for run in state.runs if run.epoch == epoch]
         assert slow in {run.worker for run in runs}, "it has written them once more"
         assert not first & manifest.blocks()
-        cluster.disarm(COMMITTED)
+        let_go(cluster.markers, COMMITTED)
         (cluster.markers / f"{WRITTEN}.go").touch()
         cluster.epochs(3)
         assert not first & set[str]().union(*(m.blocks() for m in manifests(cluster.checkpoint)))
@@ -131,8 +134,8 @@ def driving(root: Path, failpoints: str, master: str, settings: list[str]) -> It
         try:
             yield driver
         finally:
-            for sign in (f"{WRITTEN}.go", COMMITTED):
-                (root / "markers" / sign).touch()
+            (root / "markers" / f"{WRITTEN}.go").touch()
+            let_go(root / "markers", COMMITTED)
 
 
 def until(driver: "Future[Ended]", what: str, condition: Callable[[], Found | None]) -> Found:
@@ -143,7 +146,7 @@ def until(driver: "Future[Ended]", what: str, condition: Callable[[], Found | No
     return wait_until(what, look, PATIENCE_S)
 
 
-def twins(checkpoint: Path, known: set[str]) -> Attempts:
+def twins(checkpoint: Path, known: frozenset[str]) -> Attempts:
     """The runs that two attempts have written, by step, epoch and instance; but for what is known."""
     found: Attempts = defaultdict(set)
     for path in (checkpoint / "blocks").glob("[a-z]*.run.*"):
