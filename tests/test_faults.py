@@ -97,10 +97,10 @@ def test_who_is_held_goes_on_when_the_order_is_gone(monkeypatch: pytest.MonkeyPa
     arm(monkeypatch, "copy.written=hold", tmp_path)
     fire("copy.written")
     order, mark = tmp_path / "copy.written.hold", tmp_path / f"copy.written.{os.getpid()}"
-    order.write_text("1 0")
+    order.write_text("0")
     fire("copy.written")
     assert not mark.exists(), "other processes are meant"
-    order.write_text(f"1 {os.getppid()}")
+    order.write_text(f"0 {os.getppid()}")
     with ThreadPoolExecutor(1) as pool:
         passing = pool.submit(fire, "copy.written")
         wait_until("the mark", mark.exists, 10.0)

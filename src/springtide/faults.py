@@ -103,10 +103,19 @@ def _outlive(sign: Path) -> None:
 
 def _hold(point: str) -> None:
     order = Path(os.environ[MARKERS], f"{point}.hold")
+    given = _given(order)
     if _meant(order):
         _mark(f"{point}.{os.getpid()}")
-        while order.exists():
+        while given is not None and _given(order) == given:  # A later order is for those who come later.
             time.sleep(POLL_S)
+
+
+def _given(order: Path) -> int | None:
+    """When an order to hold was written; None if it is not there."""
+    try:
+        return order.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def _meant(order: Path) -> bool:

@@ -76,9 +76,9 @@ def flip_what_a_standby_has(cluster: Cluster, where: str) -> None:
     slices = owners[owner] & cluster.standby(standby)
     with held(cluster, COPYING):  # Else it would get others.
         with between_epochs(cluster) as last:
-            kinds = ("part", "backup")
-            flipped = [f for kind in kinds for f in (cluster.local / standby).glob(f"{STEP}.*.{kind}.*")]
-            for file in flipped:
+            place = cluster.local / standby
+            parts, kept = (list(place.glob(f"{STEP}.*.{kind}.*")) for kind in ("part", "backup"))
+            for file in [*parts, *kept]:
                 flip(file, where)
             cluster.client.move(STEP, format_slices(slices), standby, "handover")
         cluster.epochs(2)
@@ -86,7 +86,8 @@ def flip_what_a_standby_has(cluster: Cluster, where: str) -> None:
         assert 1 <= len(retried(cluster.reports(last.epoch))) <= 2, where
     assert succeeded(cluster.migrated()), cluster.story()
     assert slices <= cluster.owners()[STEP][standby]
-    cluster.until("the flipped copies to be let go", lambda: not any(file.exists() for file in flipped))
+    assert kept
+    cluster.until("the flipped copies to be let go", lambda: not any(part.exists() for part in parts))
 
 
 def test_flipped_blocks_are_not_made_durable(tmp_path: Path) -> None:

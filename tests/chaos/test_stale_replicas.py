@@ -61,8 +61,9 @@ def test_older_blocks_in_the_place_of_a_replicas_are_refused(tmp_path: Path) -> 
     """
     with Cluster(tmp_path, workers=3, keys=KEYS, failpoints=[f"{COPYING}=hold"]) as cluster:
         cluster.backed_up()
-        with held(cluster, COPYING):  # So that all epochs from now on are needed of what it has kept.
-            owner, standby = a_pair(cluster)
+        owner, standby, third = a_pair_and_another(cluster)
+        # Nobody gets copies from now on, so that all epochs are needed of what it has kept.
+        with held(cluster, COPYING, cluster.executor(third)):
             cluster.epochs(2 + BEHIND)
             planted = set_back(cluster.local / standby, 2)
             before = cluster.epoch
@@ -76,11 +77,12 @@ def test_older_blocks_in_the_place_of_a_replicas_are_refused(tmp_path: Path) -> 
         cluster.finish()
 
 
-def a_pair(cluster: Cluster) -> tuple[str, str]:
-    """An owner, and one that stands by for slices of it."""
-    owners = cluster.owners()[STEP].items()
-    pairs = [(owner, w) for owner, slices in owners for w in cluster.workers() if slices & cluster.standby(w)]
-    return pairs[0]
+def a_pair_and_another(cluster: Cluster) -> tuple[str, str, str]:
+    """An owner, one that stands by for slices of it, and a third worker."""
+    owners, workers = cluster.owners()[STEP].items(), cluster.workers()
+    owner, standby = next((owner, w) for owner, slices in owners for w in workers if slices & cluster.standby(w))
+    (third,) = set(workers) - {owner, standby}
+    return owner, standby, third
 
 
 def recovered_durably(reports: list[EpochReport]) -> None:
