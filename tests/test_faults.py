@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from springtide import faults
 from springtide.faults import ENVIRONMENT, MARKERS, POINTS, around, fire
@@ -89,6 +91,22 @@ def test_a_kill_is_sudden_and_leaves_its_mark(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "one\n")
     assert os.listdir(tmp_path) == ["manifest.after"]
+
+
+def test_who_is_held_goes_on_when_the_order_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arm(monkeypatch, "copy.written=hold", tmp_path)
+    fire("copy.written")
+    order, mark = tmp_path / "copy.written.hold", tmp_path / f"copy.written.{os.getpid()}"
+    order.write_text("0")
+    fire("copy.written")
+    assert not mark.exists(), "other processes are meant"
+    order.write_text(f"0 {os.getppid()}")
+    with ThreadPoolExecutor(1) as pool:
+        passing = pool.submit(fire, "copy.written")
+        wait_until("the mark", mark.exists, 10.0)
+        assert not passing.done()
+        order.unlink()
+        passing.result(10.0)
 
 
 def test_every_point_in_the_code_is_in_the_catalogue_and_the_other_way_round() -> None:

@@ -9,6 +9,8 @@ Actions: `kill` ends the process with SIGKILL, `oserror` raises an I/O error bef
 `executor`, the first time too, ends the whole executor that a Python worker belongs to, with SIGKILL;
 `hang` makes the worker wait for a file `POINT.go` beside its marker, whoever ends meanwhile. `note` leaves
 a marker and does nothing else. `stop` pauses the process with SIGSTOP, the first time, until somebody continues it.
+`hold` makes whoever comes wait while there is a file `POINT.hold`, and leave a marker `POINT.PID`; if ids of
+processes are in the file, only those and what they have started, such as the workers of an executor, are meant.
 Markers hold the id of the process that left them.
 """
 
@@ -52,6 +54,7 @@ POINTS = {
 
 ENVIRONMENT = "SPRINGTIDE_FAILPOINTS"
 MARKERS = "SPRINGTIDE_FAILPOINT_DIR"
+POLL_S = 0.05
 
 
 def _armed(point: str, epoch: int | None) -> str | None:
@@ -80,6 +83,8 @@ def fire(point: str, epoch: int | None = None) -> None:
         os.kill(_parent(os.getppid()), signal.SIGKILL)
     elif action == "hang" and _mark(point):
         _outlive(Path(os.environ[MARKERS], f"{point}.go"))
+    elif action == "hold":
+        _hold(point)
     elif action == "stop" and _mark(point):
         os.kill(os.getpid(), signal.SIGSTOP)
     elif action == "note":
@@ -93,7 +98,34 @@ def _outlive(sign: Path) -> None:
     for one in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
         signal.signal(one, signal.SIG_IGN)
     while not sign.exists():
-        time.sleep(0.05)
+        time.sleep(POLL_S)
+
+
+def _hold(point: str) -> None:
+    order = Path(os.environ[MARKERS], f"{point}.hold")
+    given = _given(order)
+    if _meant(order):
+        _mark(f"{point}.{os.getpid()}")
+        while given is not None and _given(order) == given:  # A later order is for those who come later.
+            time.sleep(POLL_S)
+
+
+def _given(order: Path) -> int | None:
+    """When an order to hold was written; None if it is not there."""
+    try:
+        return order.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def _meant(order: Path) -> bool:
+    """Whether an order to hold is there, and this process is meant by it."""
+    try:
+        whose = set(order.read_text().split())
+    except FileNotFoundError:
+        return False
+    line = (os.getpid(), os.getppid(), _parent(os.getppid()))
+    return not whose or not whose.isdisjoint(map(str, line))
 
 
 def _parent(pid: int) -> int:

@@ -6,6 +6,7 @@ are, a running count by key, and event-time windows of which only the final rows
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,19 @@ def main() -> int:
     parser.add_argument("root", type=Path)
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
     options = parser.parse_args()
-    return run_and_tell(build(options.root, options.epochs), options.root, master=options.master)
+    settings = dict(pair.split("=", 1) for pair in options.conf)
+    return run_and_tell(build(options.root, options.epochs), options.root, settings, master=options.master)
 
 
-def run_and_tell(app: App, root: Path, **options: Any) -> int:
+def run_and_tell(app: App, root: Path, more: Mapping[str, str] | None = None, **options: Any) -> int:
     """Run an app until its input ends, with its checkpoint below a directory; 1 and a message if it fails."""
     settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START)
+    settings |= {"spark.driver.memory": "1g", **(more or {})}
     places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:
-        app.run(until="available", settings={"spark.driver.memory": "1g", **settings}, **(places | options))
+        app.run(until="available", settings=settings, **(places | options))
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

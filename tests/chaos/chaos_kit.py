@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -55,8 +56,9 @@ class Ended:
 
 
 def drive(
-    root: Path, failpoints: str, *, epochs: int, master: str = "local[2]", app: ModuleType = chaos_app
-) -> Ended:
+    root: Path, failpoints: str, *, epochs: int, master: str = "local[2]", app: ModuleType = chaos_app,
+    settings: Sequence[str] = (),
+) -> Ended:  # fmt: skip
     """Run the chaos app, or another, in a process of its own, with failpoints armed, until it ends or dies.
 
     Also waits for its JVM: that holds the pipe open, and goes when it finds its driver gone.
@@ -72,7 +74,10 @@ def drive(
         faults.ENVIRONMENT: failpoints,
         faults.MARKERS: str(markers),
     }
-    command = [sys.executable, str(app.__file__), str(root), f"--epochs={epochs}", f"--master={master}"]
+    command = [
+        sys.executable, str(app.__file__), str(root), f"--epochs={epochs}", f"--master={master}",
+        *(f"--conf={setting}" for setting in settings),
+    ]  # fmt: skip
     done = subprocess.run(
         command,
         env=environment,

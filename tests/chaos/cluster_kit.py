@@ -290,5 +290,10 @@ def one_owner(cluster: Cluster) -> bool:
     return all(sorted(s for owned in shares[step].values() for s in owned) == list(range(SLICES)) for step in STEPS)
 
 
+def retried(reports: Sequence[EpochReport]) -> list[int]:
+    """The epochs that were run more than once."""
+    return [report.epoch for report in reports if report.retries]
+
+
 def succeeded(migration: dict[str, Any]) -> bool:
     return bool(migration["state"] == DONE)

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from waiting import wait_until
 
 from springtide.engine.java import find_java
 
+HOST = "127.0.0.1"
 START_S = 120.0
 STOP_S = 30.0
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -26,10 +28,13 @@ APPS_OWN = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 class Standalone:
-    """A master and some worker daemons, each with room for one executor; used as a context."""
+    """A master and some worker daemons, each with room for one executor; used as a context.
 
-    def __init__(self, root: Path, *, daemons: int) -> None:
-        self.root, self.daemons = root, daemons
+    Spark takes addresses of this machine for hosts of their own: with several, daemons are given them in turn.
+    """
+
+    def __init__(self, root: Path, *, daemons: int, hosts: Sequence[str] = (HOST,)) -> None:
+        self.root, self.daemons, self.hosts = root, daemons, hosts
         self.master = ""
         self.java = find_java()
         self._started: list[subprocess.Popen[bytes]] = []
@@ -37,12 +42,12 @@ class Standalone:
 
     def __enter__(self) -> "Standalone":
         try:
-            log = self._start("master", MASTER, "--port", "0")
+            log = self._start("master", MASTER, HOST, "--port", "0")
             self.master = wait_until("a master", lambda: _find(URL, log), START_S, lambda: _text(log))
             logs = [
                 self._start(
-                    f"worker-{n}", WORKER, "--cores", "3", "--memory", "1g", "--work-dir", str(self.root / f"work-{n}"),
-                    self.master,
+                    f"worker-{n}", WORKER, self.hosts[n % len(self.hosts)], "--cores", "3", "--memory", "1g",
+                    "--work-dir", str(self.root / f"work-{n}"), self.master,
                 )
                 for n in range(self.daemons)
             ]  # fmt: skip
@@ -56,7 +61,7 @@ class Standalone:
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def _start(self, name: str, daemon: str, *arguments: str) -> Path:
+    def _start(self, name: str, daemon: str, host: str, *arguments: str) -> Path:
         self.root.mkdir(parents=True, exist_ok=True)
         home = Path(pyspark.__file__).parent
         environment = {key: value for key, value in os.environ.items() if key not in APPS_OWN} | {
@@ -65,7 +70,7 @@ class Standalone:
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": FAST_START,
         }
-        command = [str(home / "bin" / "spark-class"), daemon, "--host", "127.0.0.1", "--webui-port", "0", *arguments]
+        command = [str(home / "bin" / "spark-class"), daemon, "--host", host, "--webui-port", "0", *arguments]
         log = self.root / f"{name}.log"
         with open(log, "wb") as file:
             self._started.append(

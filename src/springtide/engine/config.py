@@ -10,7 +10,7 @@ from springtide.engine.capacity import box_capacity
 from springtide.engine.interval import Interval
 from springtide.engine.machine import this_machine
 from springtide.engine.reports import KEEP_REPORTS
-from springtide.engine.session import SessionConfig
+from springtide.engine.session import SPECULATION, SessionConfig
 from springtide.engine.stall import STALL_S
 from springtide.engine.until import Until
 from springtide.engine.workforce import WorkforceConfig
@@ -59,6 +59,15 @@ def check_interval(config: RunConfig, spark: SparkSession) -> None:
         raise Refused(
             f"a durable checkpoint every {config.durable_every} needs state that stays on its worker: "
             f"start with workers=N on {master}, or leave the interval at 1"
+        )
+
+
+def check_speculation(config: RunConfig, spark: SparkSession) -> None:
+    """With several workers a keyed task runs where its state is, and a twin of it elsewhere can do nothing."""
+    if config.workforce is not None and spark.sparkContext.getConf().get(SPECULATION, "false").lower() == "true":
+        raise Refused(
+            f"expected {SPECULATION}=false for an app with workers=N, got true: a twin of a slow task runs on another "
+            "worker, which does not have its state, and makes the epoch start over. Leave the setting out"
         )
 
 

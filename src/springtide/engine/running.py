@@ -25,7 +25,14 @@ from springtide.dataflow.economy import shedding
 from springtide.dataflow.graph import Source
 from springtide.engine.bound import bind
 from springtide.engine.conductor import Conductor
-from springtide.engine.config import RunConfig, check_accuracy, check_interval, check_replayable, check_room
+from springtide.engine.config import (
+    RunConfig,
+    check_accuracy,
+    check_interval,
+    check_replayable,
+    check_room,
+    check_speculation,
+)
 from springtide.engine.depositing import Depositing
 from springtide.engine.epoch import EpochRunner
 from springtide.engine.explained import by_claim, by_spark
@@ -123,6 +130,7 @@ class Running:
         check_checkpoint(spark, store.url)
         check_sources(spark, graph)
         check_interval(config, spark)
+        check_speculation(config, spark)
         inputs = Inputs.open(spark, graph)
         check_sinks(graph, current(store))
         bound = bind(graph, spark, inputs.rows(inputs.stream), dataflow.slices)

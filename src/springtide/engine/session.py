@@ -32,6 +32,7 @@ from springtide.errors import SpringtideError
 from springtide.scratch import make_scratch
 
 DAEMON_SETTING, DAEMON = "spark.python.daemon.module", "springtide.engine.worker.daemon"
+SPECULATION = "spark.speculation"
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -72,6 +73,8 @@ CLUSTER_SETTINGS = {
     # A worker that is about to be taken away says so, and gets no more tasks.
     "spark.decommission.enabled": "true",
     "spark.task.maxFailures": "4",
+    # A twin on another worker has no state to work with: it would end at once, and the epoch would start over.
+    SPECULATION: "false",
     "spark.executor.memory": "768m",
 }
 """For sessions with several workers; each can be overridden."""
