@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import command_app
 import pytest
 from chaos_kit import head, local_blocks
 from chaos_oracle import expected, published
@@ -24,19 +25,12 @@ EPOCHS = 8
 ROOM = 8 << 20
 FULL = "No space left on device"
 FILLED_S = 180.0
-APP = """
-from pathlib import Path
-
-import chaos_app
-
-app = chaos_app.build(Path({root!r}), {epochs})
-"""
 
 
 def test_the_disk_of_one_worker_of_two(tmp_path: Path) -> None:
     """Fault 19, on workers: something else fills the disk of one while the app runs."""
     with SmallDisk(local_blocks(tmp_path) / "1", ROOM) as disk:
-        with Cluster(tmp_path, workers=2) as cluster:
+        with Cluster(tmp_path, workers=2, app=command_app) as cluster:
             cluster.backed_up()
             assert list(disk.at.glob("*.arrow")), "worker 1 keeps its blocks there"
 
@@ -100,15 +94,11 @@ def check_sound(checkpoint: Path) -> None:
 
 def command(root: Path) -> tuple[int, str]:
     """`springtide run` on the chaos app: its exit code, and what it printed."""
-    file = root / "disk_app.py"
-    file.write_text(APP.format(root=str(root), epochs=EPOCHS))
+    told = command_app.arguments(root, EPOCHS, "--until=available", "--instances=2")
     paths = [Path(springtide.__file__).parents[1], Path(__file__).parent]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     done = subprocess.run(
-        [
-            sys.executable, "-c", "from springtide.cli.entry import main; main()", "run", str(file), "--quiet",
-            "--until=available", "--instances=2", f"--checkpoint={root / 'checkpoint'}", f"--local={root / 'local'}",
-        ],
-        env=environment, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240.0,
+        [sys.executable, "-c", "from springtide.cli.entry import main; main()", *told],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
+        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240.0,
     )  # fmt: skip
     return done.returncode, done.stdout
