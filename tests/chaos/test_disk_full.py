@@ -70,7 +70,7 @@ def test_a_disk_that_the_app_itself_fills(tmp_path: Path, place: str) -> None:
         check_sound(tmp_path / "checkpoint")
 
 
-SIZES = {"local": 128 << 10, "checkpoint": 384 << 10}
+SIZES = {"local": 128 << 10, "checkpoint": 208 << 10}
 """Room for an epoch or two."""
 
 
