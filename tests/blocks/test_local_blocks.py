@@ -111,7 +111,8 @@ class TestWriting:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "replace", full)
-        with pytest.raises(LocalDiskFailed, match=r"directory .* on host .*No space left on device\. Free space") as failed:
+        told = r"directory .* on host .*No space left on device\. Free space"
+        with pytest.raises(LocalDiskFailed, match=told) as failed:
             write(blocks)
         assert failed.value.directory == str(blocks.directory)
         assert [name for name in os.listdir(blocks.directory) if not name.startswith(".before.")] == []

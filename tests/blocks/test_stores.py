@@ -279,7 +279,9 @@ def test_a_path_is_a_local_store_and_any_other_url_an_object_store(tmp_path: Pat
     assert open_store(open_store(str(tmp_path)).url).url == str(tmp_path), "workers open a store again by its url"
 
 
-@pytest.mark.parametrize("error", [StoreFailed("write", "a/b", "full"), AlreadyThere("a/b"), LocalDiskFailed("/a", "here", "full")])
+@pytest.mark.parametrize(
+    "error", [StoreFailed("write", "a/b", "full"), AlreadyThere("a/b"), LocalDiskFailed("/a", "here", "full")]
+)
 def test_store_errors_survive_the_way_from_a_worker(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

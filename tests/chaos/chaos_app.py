@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def run_and_tell(app: App, root: Path, **options: Any) -> int:
-    """Run an app until its input ends, with its checkpoint below a directory; an exit code and a message if it fails."""
+    """Run an app until its input ends, its checkpoint below a directory; an exit code and a message if it fails."""
     settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START)
     places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:

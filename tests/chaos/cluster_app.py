@@ -26,7 +26,10 @@ SETTINGS = {
 
 
 def main(build: Callable[[Path, int, int], App] = build) -> int:
-    """Run the app, or another of so many epochs and keys, on a cluster, in a box unless a master is named; an exit code and a message if it fails."""
+    """Run the app, or another of so many epochs and keys, on a cluster, in a box unless a master is named.
+
+    An exit code and a message if it fails.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--workers", type=int, required=True)

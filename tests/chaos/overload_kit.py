@@ -80,7 +80,8 @@ class Life:
         assert code == 0, self.said()
 
     def said(self) -> str:
-        told = [f"epoch {r.epoch}: {r.rows_in} rows in {r.elapsed_s} s, lag {r.lag_rows}" for r in reports(self.root)[-6:]]
+        last = reports(self.root)[-6:]
+        told = [f"epoch {r.epoch}: {r.rows_in} rows in {r.elapsed_s} s, lag {r.lag_rows}" for r in last]
         return "\n".join([*told, (self.root / "driver.log").read_text(errors="replace")[-4000:]])
 
     def last(self) -> EpochReport | None:

@@ -1,7 +1,6 @@
 """A file system of its own with little room, so that a full disk is a full disk."""
 
 import errno
-import os
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +21,7 @@ class SmallDisk:
         self.at.mkdir(parents=True, exist_ok=True)
         done = _call("mount", "-t", "tmpfs", "-o", f"size={self.size_bytes},mode=700", "springtide-test", str(self.at))
         if done.returncode:
-            pytest.skip(f"a small file system needs the right to mount: run as root, or in `unshare -rm` ({done.stderr})")
+            pytest.skip(f"a small disk needs the right to mount: run as root, or in `unshare -rm` ({done.stderr})")
         return self
 
     def __exit__(
@@ -37,8 +36,9 @@ class SmallDisk:
             try:
                 while True:
                     file.write(bytes(PAGE))
-            except OSError as full:
-                assert full.errno == errno.ENOSPC, full
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
 
     def clear(self) -> None:
         """Free what `fill` has taken."""
@@ -48,11 +48,6 @@ class SmallDisk:
         """Exchange it for a larger one, with all that is on it."""
         done = _call("mount", "-o", f"remount,size={size_bytes}", str(self.at))
         assert not done.returncode, done.stderr
-
-    @property
-    def free_bytes(self) -> int:
-        found = os.statvfs(self.at)
-        return found.f_bavail * found.f_frsize
 
 
 def _call(*command: str) -> subprocess.CompletedProcess[str]:
