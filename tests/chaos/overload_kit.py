@@ -91,7 +91,7 @@ class Life:
     def source_s(self) -> float:
         """Seconds of the source's time since its profile began, when the last epoch ended."""
         found = self.last()
-        return 0.0 if found is None else source_s(self.root, found)
+        return source_s(self.root, found) if found is not None and first(self.root).exists() else 0.0
 
     def drained(self, rows: float) -> bool:
         """Whether fewer rows wait."""
@@ -110,8 +110,13 @@ def reports(root: Path) -> list[EpochReport]:
 
 def source_s(root: Path, report: EpochReport) -> float:
     """When an epoch ended, in seconds since the source's profile began."""
-    began: int = json.loads(Manifest.decode((root / "kept" / f"{0:09d}.json").read_bytes()).offsets[0])["start_us"]
+    began: int = json.loads(Manifest.decode(first(root).read_bytes()).offsets[0])["start_us"]
     return report.ended_at - began / 1e6
+
+
+def first(root: Path) -> Path:
+    """The manifest of the first epoch; a moment later than its report."""
+    return root / "kept" / f"{0:09d}.json"
 
 
 def kept(root: Path) -> dict[int, Manifest]:
