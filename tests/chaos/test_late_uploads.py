@@ -19,7 +19,7 @@ from springtide.blocks.store import LocalStore
 from springtide.cli.fsck import LOGS
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
-EVERY = 28
+EVERY = 25
 """With these keys, a few epochs after the workers have merged all their runs: the large ones then stay for a while."""
 HELD = 2 * sweeping_app.SWEEP_EVERY
 """Epochs for which the deposit hangs: two sweeps fall due, and the next durable checkpoint does not."""
@@ -34,7 +34,7 @@ def test_a_deposit_that_hangs_while_garbage_is_collected(tmp_path: Path) -> None
     with Cluster(tmp_path, workers=2, durable_every=EVERY, app=sweeping_app, failpoints=points, keys=KEYS) as cluster:
         cluster.backed_up()
         cluster.arm(HANGS)
-        cluster.until("the first durable checkpoint to be near", lambda: cluster.epoch >= EVERY - 5, 240.0)
+        cluster.until("the first durable checkpoint to be near", lambda: cluster.epoch >= EVERY - 3, 240.0)
         cluster.kill(oldest_run(cluster.checkpoint).worker)
         cluster.until("a deposit that hangs", lambda: cluster.fired(HANGS), 240.0)
         begun, deposited = cluster.epoch, parts(cluster.checkpoint)
