@@ -21,7 +21,7 @@ from springtide.blocks.block import (
     decode,
 )  # fmt: skip
 from springtide.blocks.collect import Collector
-from springtide.blocks.errors import BlockCorrupt, StoreFailed, Unsound
+from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, StoreFailed, Unsound
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState
@@ -111,10 +111,23 @@ class TestWriting:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "replace", full)
-        with pytest.raises(OSError, match="No space left"):
+        told = r"directory .* on host .*No space left on device\. Free space"
+        with pytest.raises(LocalDiskFailed, match=told) as failed:
             write(blocks)
+        assert failed.value.directory == str(blocks.directory)
         assert [name for name in os.listdir(blocks.directory) if not name.startswith(".before.")] == []
         assert blocks.durable.list("blocks") == []
+
+    def test_a_full_disk_is_told_of_when_a_new_driver_comes_too(
+        self, tmp_path: Path, blocks: LocalBlocks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(source: Any, target: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "link", full)
+        with pytest.raises(LocalDiskFailed, match="No space left"):
+            LocalBlocks(tmp_path / "new", blocks.durable, driver="000000002.b")
+        assert os.listdir(tmp_path / "new") == []
 
     def test_forgetting_removes_the_local_copy_only(self, blocks: LocalBlocks) -> None:
         ref = write(blocks)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from blocks_kit import AFTER, BEFORE, Crash, S3Like, crash_in_the_file_system, everything, s3_store
 
-from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.blocks.errors import AlreadyThere, LocalDiskFailed, StoreFailed
 from springtide.blocks.store import LocalStore, ObjectStore, Store, open_store
 
 
@@ -186,6 +186,7 @@ class TestLocal:
             StoreFailed, match=r"could not write 'blocks/new': .*No space left.*start the app again"
         ) as caught:
             getattr(store, call)("blocks/new", b"new")
+        assert repr(f"{store.root}/blocks/new") in str(caught.value), "it says which disk"
         assert (caught.value.action, caught.value.path) == ("write", "blocks/new")
         assert everything(store) == before, "a cut-short file would keep the disk full"
 
@@ -278,7 +279,9 @@ def test_a_path_is_a_local_store_and_any_other_url_an_object_store(tmp_path: Pat
     assert open_store(open_store(str(tmp_path)).url).url == str(tmp_path), "workers open a store again by its url"
 
 
-@pytest.mark.parametrize("error", [StoreFailed("write", "a/b", "full"), AlreadyThere("a/b")])
+@pytest.mark.parametrize(
+    "error", [StoreFailed("write", "a/b", "full"), AlreadyThere("a/b"), LocalDiskFailed("/a", "here", "full")]
+)
 def test_store_errors_survive_the_way_from_a_worker(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

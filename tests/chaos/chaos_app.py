@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from springtide import App, agg, sinks, sources
+from springtide.cli.main import plain
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.rates import constant
 
@@ -64,16 +65,22 @@ def main() -> int:
 
 
 def run_and_tell(app: App, root: Path, more: Mapping[str, str] | None = None, **options: Any) -> int:
-    """Run an app until its input ends, with its checkpoint below a directory; 1 and a message if it fails."""
+    """Run an app until its input ends, its checkpoint below a directory; an exit code and a message if it fails."""
     settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START)
     settings |= {"spark.driver.memory": "1g", **(more or {})}
     places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:
         app.run(until="available", settings=settings, **(places | options))
     except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
+        return tell(error)
     return 0
+
+
+def tell(error: Exception) -> int:
+    """Say what the command line would say of an error, after its class; returns the exit code."""
+    message, code = plain(error)
+    print(f"{type(error).__name__}: {message}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

@@ -6,9 +6,12 @@ stops its sinks must hold exactly what so many epochs give.
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from chaos_app import FAST_START, KEYS, build
+from chaos_app import FAST_START, KEYS, build, tell
+
+from springtide import App
 
 ENDLESS = 100_000
 """Epochs' worth of rows: more than any test gets to."""
@@ -22,8 +25,11 @@ SETTINGS = {
 }
 
 
-def main() -> int:
-    """Run the app on a cluster, in a box unless a master is named; 1 and a message if it fails."""
+def main(build: Callable[[Path, int, int], App] = build) -> int:
+    """Run the app, or another of so many epochs and keys, on a cluster, in a box unless a master is named.
+
+    An exit code and a message if it fails.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--workers", type=int, required=True)
@@ -52,8 +58,7 @@ def main() -> int:
             raise RuntimeError("the app ended before it was told to")
         running.stop()
     except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
+        return tell(error)
     return 0
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, TypeVar
 
 import cluster_app
@@ -49,6 +49,7 @@ class Cluster:
     def __init__(
         self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
         settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None, epochs: int | None = None,
+        app: ModuleType = cluster_app,
     ) -> None:  # fmt: skip
         self.root, self.keys, self.input_epochs = root, keys, epochs
         self.checkpoint, self.local, self.markers = root / "checkpoint", local_blocks(root), root / "markers"
@@ -66,7 +67,7 @@ class Cluster:
             faults.MARKERS: str(self.markers),
         }
         command = [
-            sys.executable, cluster_app.__file__, str(root), f"--workers={workers}", f"--replicas={replicas}",
+            sys.executable, str(app.__file__), str(root), f"--workers={workers}", f"--replicas={replicas}",
             f"--keys={keys}", f"--durable-every={durable_every}", *(f"--conf={setting}" for setting in settings),
             *([f"--master={master}"] if master else []), *([f"--epochs={epochs}"] if epochs else []),
         ]  # fmt: skip
@@ -251,12 +252,16 @@ class Cluster:
 
     # Ending
 
-    def finish(self) -> None:
-        """Tell the app to stop, and compare what it has published with the oracle."""
+    def stop(self) -> None:
+        """Tell the app to stop, and see it end in order."""
         (self.root / cluster_app.STOP).touch()
         self._remember()
         code = self._popen.wait(PATIENCE_S)
         assert code == 0, f"code {code}:\n{self.said()}"
+
+    def finish(self) -> None:
+        """Tell the app to stop, and compare what it has published with the oracle."""
+        self.stop()
         self.check()
 
     def ended(self, within_s: float = PATIENCE_S) -> int | None:

@@ -11,7 +11,6 @@ from cluster_kit import SLICES, STEPS, Cluster, durable_reads, one_owner, succee
 from springtide.control.controls import under_way
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
-RESIDENT_MOST = 512 << 20
 AWAY_S = 60.0
 IMPATIENT = (
     "spark.network.timeout=15s",
@@ -194,19 +193,9 @@ def test_attempts_that_outlive_their_epoch(tmp_path: Path) -> None:
         cluster.finish()
 
 
-def test_one_hot_key_and_a_store_that_is_away(tmp_path: Path) -> None:
-    with Cluster(tmp_path, workers=2, keys=1) as cluster:
-        # Fault 30: one key gets everything; the worker that owns it dies, too.
-        cluster.epochs(6)
-        busiest = max(cluster.reports()[-1].operators[0].instances, key=lambda i: i.rows_in)
-        assert sum(i.rows_in for i in cluster.reports()[-1].operators[0].instances) == busiest.rows_in
-        cluster.kill(busiest.worker)
+def test_a_store_that_is_away(tmp_path: Path) -> None:
+    with Cluster(tmp_path, workers=2) as cluster:
         cluster.epochs(3)
-        for report in cluster.reports():
-            for operator in report.operators:
-                assert all(i.resident_bytes < RESIDENT_MOST for i in operator.instances)
-        cluster.settled(2)
-
         # Fault 22: the durable store takes no blocks for a minute. The app waits, and takes no more rows meanwhile.
         away = take_away(cluster.checkpoint / "blocks")
         before = cluster.epoch

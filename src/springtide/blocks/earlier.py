@@ -26,8 +26,8 @@ def note_earlier(directory: Path, driver: str) -> None:
     make_private(directory)
     found = os.listdir(directory)
     temporary = directory / f".{uuid.uuid4().hex}.tmp"
-    temporary.write_text("\n".join(name for name in found if epoch_of(name) is not None))
     try:
+        temporary.write_text("\n".join(name for name in found if epoch_of(name) is not None))
         os.link(temporary, mark)
     except FileExistsError:
         return

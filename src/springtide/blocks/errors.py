@@ -19,6 +19,20 @@ class StoreFailed(SpringtideError, OSError):
         )
 
 
+class LocalDiskFailed(SpringtideError, OSError):
+    """A worker could not write to its own directory: the disk is full, or may not be written to."""
+
+    def __init__(self, directory: str, host: str, reason: str) -> None:
+        super().__init__(directory, host, reason)
+        self.directory, self.host, self.reason = directory, host, reason
+
+    def __str__(self) -> str:
+        return (
+            f"a worker could not write to its directory {self.directory!r} on host {self.host}: {self.reason}. "
+            "Free space there, or give local= a place with more, and start the app again: it goes on where it was"
+        )
+
+
 class AlreadyThere(SpringtideError, FileExistsError):
     """Put-if-absent found something in the place."""
 

@@ -6,9 +6,11 @@ another worker, are read and checked anew, and no others are passed on: a damage
 """
 
 import os
+import socket
 import threading
 import uuid
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import pyarrow as pa
 from springtide import faults
 from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode, epoch_of
 from springtide.blocks.earlier import earlier, note_earlier
-from springtide.blocks.errors import BlockCorrupt, Unsound
+from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, Unsound
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
 from springtide.private import make_private
@@ -53,7 +55,8 @@ class LocalBlocks:
         """False where nobody would ever clear the directory: blocks are then read and written durably only."""
         self.driver = driver
         if keep:
-            note_earlier(directory, driver)
+            with _written_to(directory):
+                note_earlier(directory, driver)
 
     def write(
         self,
@@ -176,18 +179,28 @@ class LocalBlocks:
     def _keep(self, name: str, data: Any) -> None:
         """Write a local copy that appears whole or not at all."""
         path = self.directory / name
-        make_private(self.directory)
         temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
-        try:
-            with open(temporary, "xb") as file:
-                file.write(data)
-                file.flush()
-                identity = _identity_of(os.fstat(file.fileno()))
-            os.replace(temporary, path)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
-            raise
+        with _written_to(self.directory):
+            make_private(self.directory)
+            try:
+                with open(temporary, "xb") as file:
+                    file.write(data)
+                    file.flush()
+                    identity = _identity_of(os.fstat(file.fileno()))
+                os.replace(temporary, path)
+            except OSError:
+                temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
+                raise
         _remember(path, identity)
+
+
+@contextmanager
+def _written_to(directory: Path) -> Iterator[None]:
+    """Around writes to a worker's directory: what the system refuses is told with the place and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise LocalDiskFailed(str(directory), socket.gethostname(), str(error)) from error
 
 
 def _right(ref: BlockRef, data: Any) -> bool:

@@ -111,8 +111,9 @@ class LocalStore:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError:
+        except OSError as error:
             temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.
+            error.filename = error.filename or str(path)  # A full disk does not say which one it is.
             raise
         return temporary
 

@@ -16,6 +16,11 @@ log = room_logger(__name__)
 
 JVM_ENDS_S = 2.0
 """How long a JVM that ends may take to be gone, after calls into it have begun to fail."""
+FULL = "No space left on device"
+ROOM_FOR_SPARK = (
+    "Spark writes its log of offsets to the checkpoint, and temporary files to spark.local.dir. Free space there, and "
+    "start the app again: it goes on where it was"
+)
 SHUT_DOWN = "SparkContext was shut down"
 """What Spark says of jobs that it gives up when it ends."""
 
@@ -42,7 +47,8 @@ def by_spark(failure: BaseException, spark: SparkSession) -> BaseException:
     if status is not None and isinstance(failure, Exception):
         told = SparkDied(status)
     elif isinstance(failure, PySparkException):
-        told = StepFailed("app", "reading its sources", stream_failure(str(failure)))
+        reason = stream_failure(str(failure))
+        told = StepFailed("app", "reading its sources", reason, ROOM_FOR_SPARK if FULL in reason else "")
     if told is not failure:
         told.__cause__ = failure
     return told

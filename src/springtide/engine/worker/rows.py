@@ -31,7 +31,7 @@ class Capture:
         with watch.part("idle"):
             rows = table_of(list(batches), self.rows)
         output = None
-        with watch.part("serialise"):
+        with watch.part("serialise"), naming(self.step, "writing its blocks"):
             if rows.num_rows:
                 output = blocks.write(rows, operator=self.step, epoch=self.epoch, instance=instance, kind=OUTPUT)
         faults.fire("block.written", self.epoch)

@@ -3,6 +3,7 @@
 import gc
 import os
 import socket
+import sysconfig
 import traceback
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from springtide.blocks.patience import patient_store
 from springtide.dataflow.errors import StepFailed
 from springtide.metrics.report import HostReport
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE, PYTHON = Path(__file__).parents[2], Path(sysconfig.get_path("stdlib"))
 WORKER_PROPERTY = "springtide.worker"
 """The local property in which a placed task finds the id of the worker it runs on."""
 
@@ -63,7 +64,7 @@ class naming:
 def _where(error: BaseException) -> str:
     """The innermost line of a traceback that is neither ours nor a library's: the user's own."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "site-packages" not in frame.filename and PACKAGE not in Path(frame.filename).parents:
+        if "site-packages" not in frame.filename and not {PACKAGE, PYTHON} & set(Path(frame.filename).parents):
             return f"  at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
     return ""
 

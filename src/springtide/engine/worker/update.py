@@ -88,7 +88,7 @@ class Update:
             updated = update(self.logic, chain, arrivals, self.moment, loose=on_top)
             results = pa.concat_tables([*(table for c in owed for table in c.output), updated.output])
         # All wait for the disk, so they wait together.
-        with watch.part("serialise"), ThreadPoolExecutor(1) as pool:
+        with watch.part("serialise"), naming(self.step, "writing its blocks"), ThreadPoolExecutor(1) as pool:
             writing = pool.submit(self._write_run, blocks, updated.run, instance)
             output = self._write(blocks, results, instance, OUTPUT)
             pending = self._write_all(blocks, stalled, instance, PENDING)
