@@ -6,7 +6,9 @@ are, a running count by key, and event-time windows of which only the final rows
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from springtide import App, agg, sinks, sources
@@ -60,9 +62,12 @@ def main() -> int:
     return run_and_tell(build(options.root, options.epochs), options.root, master=options.master)
 
 
-def run_and_tell(app: App, root: Path, **options: Any) -> int:
-    """Run an app until its input ends, with its checkpoint below a directory; 1 and a message if it fails."""
-    settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START)
+def run_and_tell(app: App, root: Path, more: Mapping[str, str] = MappingProxyType({}), **options: Any) -> int:
+    """Run an app until its input ends, with its checkpoint below a directory; 1 and a message if it fails.
+
+    Spark gets some more settings.
+    """
+    settings = dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), FAST_START) | more
     places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:
         app.run(until="available", settings={"spark.driver.memory": "1g", **settings}, **(places | options))
