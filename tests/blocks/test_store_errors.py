@@ -125,7 +125,7 @@ def test_answers_are_kept_apart() -> None:
 
 
 def test_a_condition_that_does_not_hold_is_a_name_that_is_taken() -> None:
-    """s3fs has a word for it only if the server names the condition, and most do not."""
+    """s3fs has a word for it only if the server names the condition, and some do not."""
     bucket = Away(ManualClock(), as_s3fs(OSError(errno.EINVAL, "a pre-condition did not hold"), 412))
     with pytest.raises(AlreadyThere):
         s3_store(bucket).put_if_absent("a", b"")

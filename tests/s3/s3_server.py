@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
 
+from moto import settings
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
-from moto.core.authorization import ActionAuthenticatorMixin
 from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
@@ -28,7 +28,7 @@ class Habits:
     """What servers are known to do, by bucket.
 
     `deaf` pays no heed to conditions, as servers did before they had them. `terse` answers 412 without the element that
-    names the condition, as most but Amazon's do. `lossy` does what a conditional write asks, and then, once a name,
+    names the condition, as some servers do. `lossy` does what a conditional write asks, and then, once a name,
     says that it could not.
     """
 
@@ -46,12 +46,12 @@ class Habits:
         status, headers, *_ = said[-1]
         if bucket == LOSSY and conditional and path not in self._lost:
             self._lost.add(path)
-            status, body = "500 Internal Server Error", b""
+            status, headers, body = "500 Internal Server Error", [], b""
         if bucket == TERSE and status.startswith("412"):
             body = body.replace(b"<Condition>If-None-Match</Condition>", b"")
-        kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
-        start_response(status, [*kept, ("Content-Length", str(len(body)))])
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+            headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+        start_response(status, headers)
+        return [body]
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
     users.put_user_policy("driver", "all", json.dumps(POLICY))
     key = users.create_access_key("driver")
     if checked:
-        ActionAuthenticatorMixin.request_count = sys.maxsize
+        settings.INITIAL_NO_AUTH_ACTION_COUNT = 0
     application = Habits(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", port, application, threaded=True, request_handler=MotoRequestHandler)
     print(json.dumps({"key": key.access_key_id, "secret": key.secret_access_key}), flush=True)

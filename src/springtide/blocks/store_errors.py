@@ -8,7 +8,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from springtide.blocks.errors import AlreadyThere, StoreFailed
+from springtide.blocks.errors import REPAIR, AlreadyThere, StoreFailed
 from springtide.confidential import hide
 
 FINAL = frozenset(
@@ -46,7 +46,7 @@ def translated(action: str, name: str) -> Iterator[None]:
 def failed(action: str, name: str, error: Exception) -> StoreFailed:
     """A driver's error as the store's."""
     reason = hide(str(error)) or type(error).__name__
-    return StoreFailed(action, name, reason, final=not may_mend(error), **_remedy(error))
+    return StoreFailed(action, name, reason, final=not may_mend(error), remedy=_remedy(error))
 
 
 def may_mend(error: BaseException) -> bool:
@@ -63,13 +63,13 @@ def may_mend(error: BaseException) -> bool:
     return getattr(error, "errno", None) not in FINAL and type(error).__name__ not in FINAL_NAMES
 
 
-def _remedy(error: Exception) -> dict[str, str]:
-    """What to do, where the general advice is of no use."""
+def _remedy(error: Exception) -> str:
+    """What to do."""
     if isinstance(error, PermissionError) or _status(error) in (401, 403) or type(error).__name__ in NO_CREDENTIALS:
-        return {"remedy": "Check its credentials and what they allow"}
+        return "Check its credentials and what they allow"
     if isinstance(error, FileNotFoundError):
-        return {"remedy": "Create the place, or name another one"}
-    return {}
+        return "Create the place, or name another one"
+    return REPAIR
 
 
 def _status(error: BaseException) -> int | None:
