@@ -76,8 +76,9 @@ def test_without_credentials_it_is_told_at_once(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("s3")
 def test_a_bucket_that_does_not_exist_is_told_at_once() -> None:
     store = open_store(a_place("nowhere"))
+    told = r"bucket does not exist\. Create the place, or name another one"
     for call in (lambda: impatient(store).put("a", b""), lambda: impatient(store).put_if_absent("a", b"")):
-        with pytest.raises(StoreFailed, match=r"bucket does not exist\. Create the place, or name another") as caught:
+        with pytest.raises(StoreFailed, match=told) as caught:
             call()
         assert caught.value.final
     with pytest.raises(StoreFailed, match="bucket does not exist"):

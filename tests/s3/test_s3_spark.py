@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import s3_app
@@ -19,6 +20,10 @@ from springtide.blocks.claim import Holder
 from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.store import ObjectStore, open_store
+from springtide.engine.file_systems import NoFileSystem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 EPOCHS = 6
@@ -115,6 +120,12 @@ def test_a_driver_that_stops_is_taken_over_and_goes_on(coast: Coast) -> None:
     ended = coast.run(EPOCHS)
     assert ended.returncode == 0, ended.stdout
     coast.check()
+
+
+def test_a_spark_without_the_jars_is_told_before_anything_is_written(spark: "SparkSession", coast: Coast) -> None:
+    with pytest.raises(NoFileSystem, match=f"packages=org.apache.hadoop:hadoop-aws:{s3_app.HADOOP}"):
+        s3_app.build(coast.place, EPOCHS).run(spark, checkpoint=f"{coast.place}/checkpoint", until="available")
+    assert everything(coast.checkpoint) == {}
 
 
 def _what_counts(coast: Coast) -> dict[str, bytes]:
