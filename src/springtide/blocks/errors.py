@@ -2,7 +2,6 @@
 
 from springtide.errors import SpringtideError
 
-
 REPAIR = "Free space or repair the store"
 
 
