@@ -9,6 +9,7 @@ import pytest
 
 from springtide.blocks.drivers import NoDriver, file_system
 from springtide.blocks.store import LocalStore, open_store
+from springtide.confidential import hide
 
 
 @pytest.mark.parametrize(("url", "package"), [("s3://b/x", "s3fs"), ("s3a://b/x", "s3fs"), ("gs://b", "gcsfs")])
@@ -21,7 +22,7 @@ def test_the_package_to_install_is_named(url: str, package: str, monkeypatch: py
 
 
 def test_a_driver_of_fsspecs_own_that_lacks_something_says_what(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(url: str) -> None:
+    def lacking(url: str, **options: object) -> None:
         raise ImportError('SFTPFileSystem requires "paramiko" to be installed')
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", lacking)
@@ -32,6 +33,13 @@ def test_a_driver_of_fsspecs_own_that_lacks_something_says_what(monkeypatch: pyt
 def test_a_protocol_that_nobody_knows() -> None:
     with pytest.raises(NoDriver, match=r"Protocol not known: tide\. Expected a path, or a URL"):
         open_store("tide://bucket/x")
+
+
+def test_a_file_system_keeps_no_listings_and_its_secret_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(import_module("fsspec.config").conf, "memory", {"secret": "ebb-and-flow-9", "token": None})
+    found, _ = file_system("memory://place")
+    assert not found.dircache.use_listings_cache
+    assert hide("ebb-and-flow-9, None") == "…, None"
 
 
 def test_a_path_needs_no_driver(tmp_path: Path) -> None:

@@ -53,16 +53,24 @@ class HttpError(Exception):
         setattr(self, name, status)
 
 
+def as_s3fs(error: Exception, status: int) -> Exception:
+    """An error that s3fs makes of an answer: what the server said is what it was made of."""
+    error.__cause__ = ClientError(status)
+    return error
+
+
 MENDS: list[Exception] = [
     EndpointConnectionError("Could not connect"), TimeoutError(), ConnectionResetError(errno.ECONNRESET, "reset"),
     OSError(errno.EIO, "input/output error"), ClientError(500), ClientError(503), ClientError(429),
     HttpError("code", 503), HttpError("status_code", 408), HttpError("status", 502), HttpError("code", None),
-    HttpError("code", "SlowDown"),
+    HttpError("code", "SlowDown"), as_s3fs(TimeoutError("slow"), 400), as_s3fs(OSError(errno.EBUSY, "slow down"), 503),
+    as_s3fs(OSError(errno.EIO, "ConditionalRequestConflict"), 409),
 ]  # fmt: skip
 STAYS: list[Exception] = [
     PermissionError("Access Denied"), OSError(errno.ENOSPC, "full"), OSError(errno.EROFS, "read-only"),
     NoCredentialsError("Unable to locate credentials"), ClientError(403), ClientError(400),
-    HttpError("code", 403), HttpError("status_code", 401), HttpError("status", 404),
+    HttpError("code", 403), HttpError("status_code", 401), HttpError("status", 404), ClientError(301), ClientError(501),
+    as_s3fs(OSError(errno.EINVAL, "malformed"), 400), as_s3fs(OSError(errno.EREMCHG, "another region"), 301),
 ]  # fmt: skip
 CALLS: dict[str, Callable[[Store], object]] = {
     "put": lambda store: store.put("a", b""),
@@ -114,6 +122,27 @@ def test_answers_are_kept_apart() -> None:
     assert store.list("nowhere") == []
     assert not may_mend(AlreadyThere("a"))
     assert not may_mend(FileNotFoundError(errno.ENOENT, "b"))
+
+
+def test_a_condition_that_does_not_hold_is_a_name_that_is_taken() -> None:
+    """s3fs has a word for it only if the server names the condition, and some do not."""
+    bucket = Away(ManualClock(), as_s3fs(OSError(errno.EINVAL, "a pre-condition did not hold"), 412))
+    with pytest.raises(AlreadyThere):
+        s3_store(bucket).put_if_absent("a", b"")
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (OSError(errno.ENOSPC, "full"), "Free space or repair the store, and start the app again"),
+        (PermissionError("Access Denied"), "Check its credentials and what they allow, and start"),
+        (as_s3fs(OSError(errno.EPERM, "no"), 403), "Check its credentials"),
+        (NoCredentialsError("Unable to locate credentials"), "Check its credentials"),
+        (FileNotFoundError(errno.ENOENT, "no such bucket"), "Create the place, or name another one, and start"),
+    ],
+)
+def test_what_to_do_is_told(error: Exception, remedy: str) -> None:
+    assert remedy in str(failed("write", "a", error))
 
 
 @pytest.mark.parametrize("call", ["put", "put_if_absent"])

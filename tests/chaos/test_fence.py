@@ -2,8 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +13,9 @@ import fence_app
 import psycopg
 import pytest
 from chaos_app import START_S, spec
-from chaos_kit import DEADLINE_S, generation, listing, manifests
+from chaos_kit import generation, listing, manifests
 from chaos_oracle import expected, published
-from waiting import wait_until
+from stopped_driver import Stopped
 
 import springtide
 from springtide import faults
@@ -51,7 +49,7 @@ class Coast:
         self.checkpoint, self.markers = root / "checkpoint", root / "markers"
         self.markers.mkdir()
 
-    def stopped(self, point: str, armed: str, durable_every: int) -> "Stopped":
+    def stopped(self, point: str, armed: str, durable_every: int) -> Stopped:
         """A driver in a process of its own, which stops at a point."""
         environment = {
             **os.environ, "PYTHONPATH": os.pathsep.join([str(Path(springtide.__file__).parents[1]), *sys.path]),
@@ -91,41 +89,6 @@ class Coast:
         if self.topic:
             ids = Counter(json.loads(record.value or b"")["id"] for record in consume(self.servers, self.topic))
             assert ids == Counter(rows.column("id").to_pylist())
-
-
-class Stopped:
-    """A driver process that stops itself."""
-
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path, marker: Path) -> None:
-        self.log, self.marker = log, marker
-        with log.open("wb") as out:
-            self.process = subprocess.Popen(
-                command, env=environment, stdout=out, stderr=out, cwd=log.parent, start_new_session=True
-            )
-
-    def __enter__(self) -> "Stopped":
-        wait_until(f"{self.marker.name} to stop the driver", self._still, DEADLINE_S, self._said)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(DEADLINE_S)
-
-    def _still(self) -> bool:
-        assert self.process.poll() is None, self._said()
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return self.marker.exists() and stat[0] == "T"
-
-    def _said(self) -> str:
-        return self.log.read_text(errors="replace")
-
-    def goes_on(self) -> str:
-        """Continue it; what it says in the end."""
-        self.process.send_signal(signal.SIGCONT)
-        code = self.process.wait(DEADLINE_S)
-        assert code == 1, f"code {code}: {self._said()}"
-        return self._said()
 
 
 @pytest.fixture

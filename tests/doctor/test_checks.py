@@ -150,6 +150,6 @@ def test_a_check_that_fails_is_a_finding() -> None:
 
 def test_every_extra_of_the_package_is_looked_at() -> None:
     asked = {one.name for one in examine(checks("1"))}
-    assert {"Kafka client", "PostgreSQL client", "matplotlib", "Java"} <= asked
-    known = {"bench", "kafka", "java", "postgres", "dev"}
+    assert {"Kafka client", "PostgreSQL client", "S3 driver", "matplotlib", "Java"} <= asked
+    known = {"bench", "kafka", "java", "postgres", "s3", "dev"}
     assert set(PROJECT["optional-dependencies"]) == known, "one more extra: let the doctor look at it"

@@ -13,7 +13,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.spec import AbstractFileSystem
 
 from springtide.blocks.errors import AlreadyThere
-from springtide.blocks.store import ObjectStore, Store
+from springtide.blocks.patience import PatientStore
+from springtide.blocks.store import ObjectStore, Store, put_own
 from springtide.errors import SpringtideError
 
 ROUNDS, RIVALS = 8, 4
@@ -61,13 +62,13 @@ def _has_its_own(kind: type) -> bool:
 
 
 def _race(store: Store, name: str) -> int:
-    """How many of several win a name that they write at the same moment."""
-    ready = threading.Barrier(RIVALS)
+    """How many of several win a name that they write at the same moment; a store that is busy then is asked again."""
+    ready, patient = threading.Barrier(RIVALS), PatientStore(store)
 
     def wins(rival: int) -> bool:
         ready.wait(ANSWER_S)
         try:
-            store.put_if_absent(name, f"{rival}".encode())
+            put_own(patient, name, f"{rival}".encode())
         except AlreadyThere:
             return False
         return True

@@ -12,6 +12,7 @@ import re
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from springtide import faults
 from springtide.blocks.atomicity import check_atomic
 from springtide.blocks.errors import AlreadyThere, CheckpointInUse, TakenOver
 from springtide.blocks.patience import PatientStore
-from springtide.blocks.store import Store
+from springtide.blocks.store import Store, put_own
 from springtide.logs import room_logger
 from springtide.waits import let_go
 
@@ -47,6 +48,8 @@ class Holder:
     """In which its process number means anything: containers of one machine have different ones."""
     released: bool = False
     """It has given the claim back."""
+    token: str = ""
+    """Of this claim alone: who tries again because an answer was lost knows its own by it."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -134,10 +137,10 @@ def claim(
     if last:
         _ensure_gone(store, last, now, wait)
     check_atomic(store, DIRECTORY)
-    me = this_process()
+    me = replace(this_process(), token=uuid.uuid4().hex)
     faults.fire("claim.put")
     try:
-        store.put_if_absent(_path(last + 1), me.encode())
+        put_own(PatientStore(store), _path(last + 1), me.encode())
     except AlreadyThere:
         raise _in_use(store) from None
     if max(_generations(store)) > last + 1:

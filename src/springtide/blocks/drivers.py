@@ -6,7 +6,7 @@ import fsspec
 from fsspec.registry import known_implementations
 from fsspec.utils import get_protocol
 
-from springtide.confidential import hide, masked_url, remember_url
+from springtide.confidential import hide, masked_url, remember_settings, remember_url
 from springtide.errors import SpringtideError
 
 
@@ -22,10 +22,13 @@ class NoDriver(SpringtideError):
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a path or URL, and the path in it; NoDriver if its package is not installed."""
+    """The fsspec file system of a path or URL, and the path in it; NoDriver if its package is not installed.
+
+    It keeps no listings: one that another thread began before a write would be shown to who looks after it.
+    """
     remember_url(url)
     try:
-        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
         raise NoDriver(url, f"{_missing(get_protocol(url), error)}, here and on every worker") from error
     except ValueError as error:
@@ -33,6 +36,7 @@ def file_system(url: str) -> tuple[Any, str]:
         raise NoDriver(
             url, f"{error}. Expected a path, or a URL that an installed fsspec driver knows, such as s3:// with s3fs"
         ) from error
+    remember_settings({name: value for name, value in found[0].storage_options.items() if isinstance(value, str)})
     return found
 
 

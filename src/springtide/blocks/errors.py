@@ -2,20 +2,22 @@
 
 from springtide.errors import SpringtideError
 
+REPAIR = "Free space or repair the store"
+
 
 class StoreFailed(SpringtideError, OSError):
     """A store refused or lost a call; whoever made it knows what that means for the epoch."""
 
-    def __init__(self, action: str, path: str, reason: str, *, final: bool = False) -> None:
+    def __init__(self, action: str, path: str, reason: str, *, final: bool = False, remedy: str = REPAIR) -> None:
         super().__init__(action, path, reason)
-        self.action, self.path, self.reason = action, path, reason
+        self.action, self.path, self.reason, self.remedy = action, path, reason, remedy
         self.final = final
         """Waiting does not mend it."""
 
     def __str__(self) -> str:
         return (
-            f"the store could not {self.action} {self.path!r}: {self.reason}. "
-            "Free space or repair the store, and start the app again"
+            f"the store could not {self.action} {self.path!r}: {self.reason.rstrip('.')}. "
+            f"{self.remedy}, and start the app again"
         )
 
 

@@ -11,7 +11,7 @@ import re
 from springtide import faults
 from springtide.blocks import durable, log
 from springtide.blocks.fence import Fence
-from springtide.blocks.store import Store
+from springtide.blocks.store import Store, put_own
 from springtide.blocks.within import Within
 
 DIRECTORY = "generations"
@@ -48,7 +48,7 @@ def open_generation(store: Store, fence: Fence) -> Store:
                 raise
     faults.fire("generation.copied")
     told = {"generation": fence.generation, "after": before}
-    store.put_if_absent(_join(own, OPENED), json.dumps(told).encode())
+    put_own(store, _join(own, OPENED), json.dumps(told).encode())
     fence.check()
     _forget_others(store, fence.generation)
     return Within(store, own)

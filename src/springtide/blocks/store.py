@@ -9,6 +9,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,6 +59,21 @@ def open_store(url: str) -> Store:
     if isinstance(filesystem, LocalFileSystem):
         return LocalStore(Path(path))
     return ObjectStore(filesystem, path, url)
+
+
+def put_own(store: Store, name: str, data: Data) -> None:
+    """Put-if-absent of bytes that nobody else writes: if they are there, they are ours, and all is well.
+
+    A write may land and its answer be lost. Whoever tries again then, as drivers of object stores do by themselves,
+    finds the name taken.
+    """
+    try:
+        store.put_if_absent(name, data)
+    except AlreadyThere:
+        with suppress(FileNotFoundError):
+            if store.get(name) == bytes(data):
+                return
+        raise
 
 
 class LocalStore:
@@ -181,7 +197,8 @@ class ObjectStore:
                 found = self.filesystem.ls(self._at(prefix), detail=False)
         except FileNotFoundError:
             return []
-        return sorted(name.rsplit("/", 1)[-1] for name in found)
+        names = (name.rsplit("/", 1)[-1] for name in found)
+        return sorted(filter(None, names))  # The empty one: an object that stands for the directory, as Hadoop makes.
 
     def delete(self, names: Iterable[str]) -> None:
         for name in names:

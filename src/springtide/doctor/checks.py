@@ -15,6 +15,7 @@ EXTRAS: Sequence[Check] = (
     lambda: extras.package("Kafka client", "confluent-kafka", "kafka", "Kafka sources and sinks", "confluent_kafka"),
     lambda: extras.package("PostgreSQL client", "psycopg", "postgres", "PostgreSQL sinks"),
     extras.postgres_server,
+    lambda: extras.package("S3 driver", "s3fs", "s3", "checkpoints and Parquet sinks in S3"),
     lambda: extras.package("matplotlib", "matplotlib", "bench", "pictures of benchmarks and simulations"),
 )
 
