@@ -17,7 +17,7 @@ from springtide.bench.figures import Findings, rounded
 from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates.estimate import HIGH, LOW
-from springtide.state.aggregates.interval import Z
+from springtide.state.aggregates.sample import Z
 from springtide.state.chain import Chain
 from springtide.state.logic import Moment
 from springtide.state.position import positions
