@@ -13,7 +13,6 @@ from springtide import App, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph
 from springtide.state.aggregates import Aggregate, NoEstimate, UnsupportedColumn
 from springtide.state.aggregates.estimate import Estimated
-from springtide.state.aggregates.interval import Moments, Shed, count_interval, mean_interval, sum_interval
 from springtide.state.logic import Moment
 from springtide.testing import StepHarness
 
@@ -76,8 +75,9 @@ def test_each_row_counts_by_its_epochs_chance_however_state_is_spread(
             total = sum(x / p for p, x in values)
             assert out["sx"] == pytest.approx(total)
             assert out["mx"] == pytest.approx(total / sum(1 / p for p, _ in values))
-            assert out["sx_low"] <= out["sx"] + 1e-9
-            assert out["sx"] - 1e-9 <= out["sx_high"]
+            exact = all(p == 1.0 for p, _ in values)
+            for name in ("sx", "mx"):  # Too few values for bounds, where some were shed.
+                assert [out[name + "_low"], out[name + "_high"]] == ([out[name]] * 2 if exact else [None] * 2)
             assert (out["n_low"] == out["n_high"]) == all(p == 1.0 for p, _ in mine)
 
 
@@ -96,7 +96,7 @@ def test_accumulators_of_arrivals_add_up(name: str) -> None:
 def test_a_sum_of_ones_has_the_bounds_of_the_count() -> None:
     found = harness(estimate=True, n=agg.count(estimate=True), s=agg.sum("i", estimate=True))
     found.kept = 0.4
-    (out,) = found.epoch([{"k": 1, "i": 1, "x": 0.0}] * 7)
+    (out,) = found.epoch([{"k": 1, "i": 1, "x": 0.0}] * 60)
     assert [out["n" + s] for s in ("", "_low", "_high")] == [out["s" + s] for s in ("", "_low", "_high")]
 
 
@@ -132,62 +132,6 @@ def test_windows_have_estimates_while_open_and_when_they_close() -> None:
     assert (update["n"], final["n"], final["n_accuracy"]) == (40, 41, pytest.approx(21 / 41))
     assert (final["n_low"], final["n_high"]) == (update["n_low"] + 1, update["n_high"] + 1)
     assert final["n_low"] < 41 < final["n_high"]
-
-
-def sampled(kept: tuple[float, ...], shape: str, keys: int = 20_000) -> dict[str, Any]:
-    """Keys of 4 to 500 rows, many of them small; each row in a random epoch, and kept with its chance."""
-    random = np.random.default_rng(5)
-    sizes = np.exp(random.uniform(np.log(4), np.log(500), keys)).astype(np.int64)
-    key = np.repeat(np.arange(keys), sizes)
-    p = np.array(kept)[random.integers(0, len(kept), len(key))]
-    x = {"uniform": random.random, "lognormal": lambda n: np.exp(random.normal(size=n)), "normal": random.normal}[shape]
-    values = x(size=len(key)) if shape == "normal" else x(len(key))  # type: ignore[call-arg,operator]
-    seen = random.random(len(key)) < p
-    shown = np.unique(key[seen])
-
-    def total(weights: Any) -> Any:
-        return np.bincount(key[seen], weights[seen], keys)[shown]
-
-    lost, weight = (1 - p) / p, (1 - p) / p**2
-    return {
-        "sizes": sizes[shown], "sums": np.bincount(key, values, keys)[shown], "seen": total(values),
-        "shed": Shed(total(np.ones(len(key))), total(lost), total(weight)),
-        "moments": Moments(total(values * lost), *(total(values**k * weight) for k in (1, 2, 3))),
-    }  # fmt: skip
-
-
-def share(low: Any, truth: Any, high: Any) -> float:
-    return float(np.mean((low <= truth + 1e-9) & (truth - 1e-9 <= high)))
-
-
-@pytest.mark.parametrize("kept", [(0.5,), (0.2,), (0.8,), (0.35, 0.5, 0.65), (1.0, 0.5)])
-def test_bounds_of_a_count_hold_the_truth_for_95_of_100_keys(kept: tuple[float, ...]) -> None:
-    found = sampled(kept, "uniform")
-    low, high = count_interval(found["shed"])
-    held = [found["shed"].seen + low, found["sizes"], found["shed"].seen + high]
-    # A key can lose rows in an epoch that shows none of its rows: with epochs that shed and epochs that do not,
-    # keys of few rows hold less often.
-    assert 0.93 <= share(*held) <= 0.97
-    for least, most in ((15, 30), (30, 100), (100, 501)):
-        some = (found["sizes"] >= least) & (found["sizes"] < most)
-        assert 0.93 <= share(*(h[some] for h in held)) <= 0.985
-    if kept == (0.5,):
-        small = found["sizes"] < 15
-        assert 0.93 <= share(*(h[small] for h in held)) <= 0.985
-
-
-@pytest.mark.parametrize("shape", ["uniform", "lognormal", "normal"])
-@pytest.mark.parametrize("kept", [(0.5,), (0.8,), (0.35, 0.5, 0.65)])
-def test_bounds_of_a_sum_hold_the_truth_for_95_of_100_keys(kept: tuple[float, ...], shape: str) -> None:
-    found = sampled(kept, shape)
-    low, high = sum_interval(found["shed"], found["moments"])
-    held = [found["seen"] + low, found["sums"], found["seen"] + high]
-    assert 0.93 <= share(*held) <= 0.97
-    small = found["sizes"] < 15
-    assert 0.90 <= share(*(h[small] for h in held)) <= 0.975
-    mean = (found["seen"] + found["moments"].unseen) / (found["shed"].seen + found["shed"].unseen)
-    low, high = mean_interval(found["shed"], found["moments"], mean)
-    assert 0.92 <= share(low, found["sums"] / found["sizes"], high) <= 0.97
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate, functions
 from springtide.state.aggregates.adding import Overflowed, add_segments
 from springtide.state.aggregates.count import Count
+from springtide.state.aggregates.spread import ENOUGH
 from springtide.state.errors import IntegerOverflow
 from springtide.state.logic import Moment
 
@@ -129,8 +130,10 @@ def test_an_estimate_that_does_not_fit_is_an_error_and_a_bound_ends_at_the_limit
     )  # fmt: skip
 
     def estimated(value: int, kept: float) -> dict[str, Any]:
-        rows = pa.table({"v": pa.array([value], pa.int64())})
-        arrival = logic.arrive(np.array([1], np.uint64), [pa.array(["a"])], rows, Moment(kept=kept))
+        values = [value, *[0] * ENOUGH]  # Of so many, a sum has bounds.
+        rows = pa.table({"v": pa.array(values, pa.int64())})
+        keys = [pa.array(["a"] * len(values))]
+        arrival = logic.arrive(np.ones(len(values), np.uint64), keys, rows, Moment(kept=kept))
         names = logic.layout.state.names
         state = {n: arrival.rows.column(f"v.{n}").combine_chunks() for n in names}
         (found,) = logic._output(pa.table({"k": ["a"]}), state, final=False).to_pylist()

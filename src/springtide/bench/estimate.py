@@ -1,163 +1,117 @@
-"""How often the 95 % intervals of estimates hold the truth when half of the rows are shed.
+"""How often the 95 % intervals of estimates hold the truth, by the share of rows that is kept and the values' skew."""
 
-No Spark: rows go through the keyed step's own code, epoch by epoch, some shed by a hash of row and epoch. Beside
-it is the plain way: scale up by 1/p, and take 1.96 standard deviations of that.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from springtide.bench.figures import Findings, rounded
-from springtide.state import aggregates as agg
-from springtide.state.aggregate import AggregateLogic
-from springtide.state.aggregates.estimate import HIGH, LOW
-from springtide.state.aggregates.interval import Z
-from springtide.state.chain import Chain
-from springtide.state.logic import Moment
-from springtide.state.position import positions
-from springtide.state.run import Run
-from springtide.state.update import update
-from springtide.state.xxhash import hash_integers
+from springtide.bench.figures import Figure, Findings, rounded
+from springtide.bench.shed_keys import COUNT, RESULTS, Held, Integers, Outcome, outcome
+from springtide.cli.figures import NONE
 
-SLICES = 16
-PARTS = 2
-"""Rows of an epoch arrive in so many parts, combined where they meet."""
-WANTED = (0.93, 0.97)
-SIZES = (4, 6, 9, 15, 30, 60, 120, 250, 500)
-VALUES = ("uniform", "lognormal")
-KEY = pa.schema([("key", pa.int64())])
-ROWS = pa.schema([*KEY, *((name, pa.float64()) for name in VALUES)])
-Held = dict[str, npt.NDArray[np.bool_]]
-"""By result: for each key, whether the interval holds the truth."""
+WANTED = (0.93, 0.98)
+SHARES = {0.5: "05", 0.2: "02", 0.05: "005"}
+"""Kept shares, and what they are called in the figures."""
+SWAY = (0.7, 1.0, 1.3)
+EVEN, LARGE = (4, 500), (500, 20_000)
+CLASSES = (4, 9, 15, 30, 60, 120, 250, 500, 1000, 2000, 5000, 10_000, 20_000)
+FEWEST = 50
+"""Keys of a class, for a point in the picture."""
+HEADERS = ("keys, kept", "given", COUNT, *(f"{what}, skew {n}" for what in ("sum", "mean") for n in (0, 6, 33)))
+"""The skew is that of uniform values, and of lognormal ones with sigma 1 and 1.5."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The keys that showed up, by their true number of rows, and whose intervals hold, ours and the plain ones."""
+class Experiment:
+    sizes: str
+    kept: float
+    sways: bool
+    outcome: Outcome
 
-    rows: npt.NDArray[np.int64]
-    ours: Held
-    plain: Held
+    @property
+    def title(self) -> str:
+        least, most = (self.kept * SWAY[i] for i in (0, -1))
+        return f"{self.sizes}, {least:g} to {most:g}" if self.sways else f"{self.sizes}, {self.kept:g}"
+
+    @property
+    def suffix(self) -> str:
+        """What tells its figures from those of even sizes."""
+        return "_swaying" if self.sways else "" if self.sizes == "even" else f"_{self.sizes.lower()}"
 
 
 @dataclass(frozen=True)
 class EstimateBench:
     keys: int = 40_000
     epochs: int = 6
-    kept: float = 0.5
     seed: int = 11
 
     def run(self) -> Findings:
         random = np.random.default_rng(self.seed)
-        even = np.exp(random.uniform(np.log(SIZES[0]), np.log(SIZES[-1]), self.keys)).astype(np.int64)
-        zipf = (SIZES[0] / (1.0 - random.random(self.keys) * (1.0 - SIZES[0] / SIZES[-1]))).astype(np.int64)
-        steady, swaying = [self.kept] * self.epochs, [self.kept * (0.7, 1.0, 1.3)[e % 3] for e in range(self.epochs)]
-        outcomes = {
-            "steady": self._outcome(even, steady, random),
-            "zipf": self._outcome(zipf, steady, random),
-            "swaying": self._outcome(even, swaying, random),
-        }
-        return self._findings(outcomes)
+        done = [
+            Experiment(sizes, kept, sways, outcome(self._sizes(sizes, kept, random), self._shares(kept, sways), random))
+            for sizes, kept, sways in (
+                *(("even", kept, False) for kept in SHARES), ("even", 0.5, True),
+                *((sizes, kept, False) for sizes in ("Zipf", "large") for kept in SHARES),
+            )
+        ]  # fmt: skip
+        table = [_row(e.title, e.outcome, held) for e in done for held in (e.outcome.ours, e.outcome.plain)]
+        for plain in table[1::2]:
+            plain[:2] = ["  the plain way", ""]
+        return Findings("estimate", HEADERS, table, self._figures(done), lambda axes: _draw(axes, done))
 
-    def _outcome(self, sizes: npt.NDArray[np.int64], kept: list[float], random: np.random.Generator) -> Outcome:
-        """Offer each key its rows in random epochs, shed some, and compare with all."""
-        key = np.repeat(np.arange(len(sizes)), sizes)
-        epoch = random.integers(0, self.epochs, len(key))
-        values = {"uniform": random.random(len(key)), "lognormal": np.exp(random.normal(size=len(key)))}
-        chance = np.array(kept)[epoch]
-        seen = _shares(np.arange(len(key)), epoch) < chance
-        rows = pa.table({"key": key, **values}, schema=ROWS)
-        state = _through_the_step(rows, [np.flatnonzero(seen & (epoch == e)) for e in range(self.epochs)], kept)
-        shown = np.array(sorted(state))
-        truths = {"n": sizes[shown], **{name: np.bincount(key, values[name])[shown] for name in VALUES}}
-        ours = {name: _held(truth, [state[k] for k in shown.tolist()], name) for name, truth in truths.items()}
-        plain = {}
-        for name, truth in truths.items():
-            x = values.get(name, np.ones(len(key)))[seen]
-            p = chance[seen]
-            scaled = np.bincount(key[seen], x / p, len(sizes))[shown]
-            deviation = np.sqrt(np.bincount(key[seen], x**2 * (1 - p) / p**2, len(sizes))[shown])
-            plain[name] = np.abs(scaled - truth) <= Z * deviation + 1e-9 * np.abs(truth)
-        return Outcome(sizes[shown], ours, plain)
+    def _sizes(self, name: str, kept: float, random: np.random.Generator) -> Integers:
+        """True numbers of rows. With Zipf's sizes few keys are large enough to be known if little is kept: take more."""
+        if name == "Zipf":
+            chance = random.random(int(self.keys * 0.5 / kept))
+            return (EVEN[0] / (1.0 - chance * (1.0 - EVEN[0] / EVEN[1]))).astype(np.int64)
+        between, keys = (LARGE, self.keys // 40) if name == "large" else (EVEN, self.keys)
+        return np.exp(random.uniform(*np.log(between), keys)).astype(np.int64)
 
-    def _findings(self, outcomes: dict[str, Outcome]) -> Findings:
-        figures: dict[str, float | int | str] = {}
-        table: list[list[str]] = []
-        for name, outcome in outcomes.items():
-            at = "" if name == "steady" else f"_{name}"
-            for held, by in ((outcome.ours, "coverage"), (outcome.plain, "plain_coverage")):
-                figures[f"{by}_count{at}"] = rounded(float(held["n"].mean()))
-                figures[f"{by}_sum{at}"] = rounded(float(np.mean([held[v] for v in VALUES])))
-            table.append(_row(f"all keys, {name}", outcome, np.ones(len(outcome.rows), np.bool_)))
-            if name == "steady":
-                table += [_row(f"keys of {a} to {b - 1} rows", outcome, mask) for a, b, mask in _classes(outcome.rows)]
-        figures |= {"wanted_from": WANTED[0], "wanted_to": WANTED[1], "keys": self.keys, "kept": self.kept}
-        headers = ["keys", "count", "plain", *(h for v in VALUES for h in (f"sum, {v}", "plain"))]
-        steady = outcomes["steady"]
+    def _shares(self, kept: float, sways: bool) -> list[float]:
+        return [kept * SWAY[e % len(SWAY)] if sways else kept for e in range(self.epochs)]
 
-        def draw(axes: Any) -> None:
-            classes = list(_classes(steady.rows))
-            middles = [(a * b) ** 0.5 for a, b, _ in classes]
-            for held, style, way in ((steady.ours, "-", "springtide"), (steady.plain, "--", "plain")):
-                for color, name in enumerate(held):
-                    shares = [float(held[name][mask].mean()) for _, _, mask in classes]
-                    label = f"{'count' if name == 'n' else f'sum, {name}'}: {way}"
-                    axes.plot(middles, shares, style, marker="o", color=f"C{color}", label=label)
-            axes.axhspan(*WANTED, color="grey", alpha=0.2, label="wanted")
-            title = f"Intervals that hold the truth, {1 - self.kept:.0%} of rows shed"
-            axes.set(title=title, xscale="log", xlabel="true rows of a key", ylabel="share of keys", ylim=(None, 1.0))
-            axes.legend(ncols=2)
-
-        return Findings("estimate", headers, table, figures, draw)
+    def _figures(self, done: list[Experiment]) -> dict[str, Figure]:
+        figures: dict[str, Figure] = {}
+        for e in done:
+            at = f"_{SHARES[e.kept]}{e.suffix}"
+            for held, by in ((e.outcome.ours, "coverage"), (e.outcome.plain, "plain_coverage")):
+                shares = {result: e.outcome.covers(held, result) for result in RESULTS}
+                figures |= {f"{by}_{r}{at}": None if s is None else rounded(s) for r, s in shares.items()}
+            for what in ("sum", "mean"):
+                figures[f"given_{what}{at}"] = rounded(float(e.outcome.given.mean()))
+        return figures | {"wanted_from": WANTED[0], "wanted_to": WANTED[1], "keys": self.keys}
 
 
-def _through_the_step(
-    rows: pa.Table, epochs: list[npt.NDArray[np.int64]], kept: list[float]
-) -> dict[int, dict[str, Any]]:
-    """Each key's last output row."""
-    sums = {name: agg.sum(name, estimate=True) for name in VALUES}
-    logic = AggregateLogic(KEY, ROWS, {"n": agg.count(estimate=True), **sums}, SLICES)
-    runs: list[Run] = []
-    outputs: list[pa.Table] = []
-    for picked, share in zip(epochs, kept, strict=True):
-        moment = Moment(kept=share)
-        arrivals = []
-        for part in np.array_split(picked, PARTS):
-            some = rows.take(pa.array(part))
-            key = some.column("key").combine_chunks()
-            where = positions(hash_integers(key), SLICES)
-            arrivals.append(logic.arrive(where, [key], some.select(list(logic.columns)), moment).rows)
-        updated = update(logic, Chain(runs, logic.layout), arrivals, moment)
-        gone = {run.name for run in updated.replaced}
-        runs = [run for run in runs if run.name not in gone]
-        runs += [] if updated.run is None else [Run(updated.run, logic.layout, SLICES, f"run {len(outputs)}")]
-        outputs.append(updated.output)
-    return {row["key"]: row for output in outputs for row in output.to_pylist()}
+def _row(title: str, found: Outcome, held: Held) -> list[str]:
+    shares = (found.covers(held, result) for result in RESULTS)
+    return [title, f"{found.given.mean():.3f}", *(NONE if s is None else f"{s:.3f}" for s in shares)]
 
 
-def _shares(rows: npt.NDArray[np.int64], epochs: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """A number from 0 to 1 for each row, by a hash of row and epoch: the row is shed above the kept share."""
-    mixed = hash_integers(pa.array(hash_integers(pa.array(rows)) + epochs))
-    return (mixed.view(np.uint64) >> np.uint64(11)).astype(np.float64) / 2.0**53
+def _draw(axes: Any, done: list[Experiment]) -> None:
+    """The sums of the most skewed values, by the size of a key, and its count."""
+    for color, kept in enumerate(SHARES):
+        outcomes = [e.outcome for e in done if e.kept == kept and e.sizes in ("even", "large") and not e.sways]
+        _line(axes, outcomes, "sum_skewed", color, f"sum, {kept:.0%} kept")
+    _line(axes, [e.outcome for e in done if e.title == "even, 0.5"], COUNT, len(SHARES), "count, 50% kept")
+    axes.axhspan(*WANTED, color="grey", alpha=0.2, label="wanted")
+    axes.plot([], [], "k--", label="the plain way")
+    axes.set(
+        title="Intervals that hold the truth; sums of lognormal values, sigma 1.5", xscale="log",
+        xlabel="true rows of a key", ylabel="share of the keys with an interval", ylim=(0.75, 1.0),
+    )  # fmt: skip
+    axes.legend(ncols=2)
 
 
-def _held(truth: npt.NDArray[Any], found: list[dict[str, Any]], name: str) -> npt.NDArray[np.bool_]:
-    low, high = (np.array([row[name + suffix] for row in found], np.float64) for suffix in (LOW, HIGH))
-    slack = 1e-9 * np.abs(truth)
-    return (low - slack <= truth) & (truth <= high + slack)  # type: ignore[no-any-return]
+def _line(axes: Any, outcomes: list[Outcome], result: str, color: int, label: str) -> None:
+    for ours in (True, False):
+        middles, shares = [], []
+        for found in outcomes:
+            for least, most in pairwise(CLASSES):
+                some = (found.rows >= least) & (found.rows < most)
+                share = found.covers(found.ours if ours else found.plain, result, some)
+                if share is not None and (some & found.with_interval(result)).sum() >= FEWEST:
+                    middles.append((least * most) ** 0.5)
+                    shares.append(share)
+        axes.plot(middles, shares, "-" if ours else "--", marker="o", color=f"C{color}", label=label if ours else None)
 
-
-def _classes(rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, npt.NDArray[np.bool_]]]:
-    for a, b in pairwise(SIZES):
-        yield a, b, (rows >= a) & (rows < b)
-
-
-def _row(title: str, outcome: Outcome, mask: npt.NDArray[np.bool_]) -> list[str]:
-    shares = (held[name][mask].mean() for name in outcome.ours for held in (outcome.ours, outcome.plain))
-    return [title, *(f"{share:.3f}" for share in shares)]

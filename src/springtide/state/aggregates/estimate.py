@@ -1,7 +1,7 @@
 """Aggregates that know that rows were shed: scaled up, with a 95 % confidence interval and the accuracy reached.
 
 Each gives four columns: NAME, NAME_low, NAME_high and NAME_accuracy. Where nothing was shed they are exact: the bounds
-equal the value, and the accuracy is 1.
+equal the value, and the accuracy is 1. Where too few values were seen for an interval, the bounds are null.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ SUFFIXES = ("", LOW, HIGH, ACCURACY)
 
 @dataclass(frozen=True)
 class Estimates:
-    """By key: an estimate, its bounds, and the share of offered rows that was seen."""
+    """By key: an estimate, its bounds, null where too little is known, and the share of offered rows that was seen."""
 
     value: pa.Array
     low: pa.Array

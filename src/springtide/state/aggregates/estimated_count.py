@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import Starts, lengths
 from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
-from springtide.state.aggregates.interval import Shed, Z, count_interval
+from springtide.state.aggregates.interval import count_interval
+from springtide.state.aggregates.sample import Shed, Z
 
 COUNTS = [pa.int64(), pa.float64(), pa.float64()]
 """Seen, expected to be unseen, the variance of that."""

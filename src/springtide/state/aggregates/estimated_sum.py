@@ -11,8 +11,9 @@ from springtide.state.aggregates.adding import add_segments
 from springtide.state.aggregates.base import Starts, lengths
 from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
 from springtide.state.aggregates.estimated_count import COUNTS, accuracy, counts, present, scaled, shed_of
-from springtide.state.aggregates.interval import Moments, mean_interval, sum_interval
+from springtide.state.aggregates.interval import mean_interval, sum_interval
 from springtide.state.aggregates.mean import Mean
+from springtide.state.aggregates.sample import Moments
 from springtide.state.aggregates.total import Sum
 
 _TOTAL = 5
@@ -50,16 +51,16 @@ class EstimatedSum(_OfValues):
     def estimate(self, parts: list[pa.Array]) -> Estimates:
         seen, moments = parts[_TOTAL], _moments(parts)
         with np.errstate(all="ignore"):
-            low, high = sum_interval(shed_of(parts), moments)
+            bounds = sum_interval(shed_of(parts), moments)
             if pa.types.is_integer(seen.type):
                 fitting(seen, moments.unseen)
                 value = whole(seen, moments.unseen, np.rint)
-                least = np.minimum(whole(seen, low, np.ceil), value)
-                most = np.maximum(whole(seen, high, np.floor), value)
+                least = np.minimum(whole(seen, bounds.low, np.ceil), value)
+                most = np.maximum(whole(seen, bounds.high, np.floor), value)
             else:
                 total = seen.to_numpy(zero_copy_only=False)
-                value, least, most = total + moments.unseen, total + low, total + high
-        return _where_there_are_values(parts, value, least, most)
+                value, least, most = total + moments.unseen, total + bounds.low, total + bounds.high
+        return _estimates(parts, value, least, most, bounds.known)
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class EstimatedMean(_OfValues):
         with np.errstate(all="ignore"):
             total = parts[_TOTAL].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) + moments.unseen
             mean = total / (shed.seen + shed.unseen)
-            low, high = mean_interval(shed, moments, mean)
-        return _where_there_are_values(parts, mean, low, high)
+            bounds = mean_interval(shed, moments, mean)
+        return _estimates(parts, mean, bounds.low, bounds.high, bounds.known)
 
 
 def _sums(values: npt.NDArray[np.generic], starts: Starts) -> npt.NDArray[np.generic]:
@@ -84,8 +85,14 @@ def _moments(parts: list[pa.Array]) -> Moments:
     return Moments(*(part.to_numpy(zero_copy_only=False) for part in parts[_TOTAL + 1 :]))
 
 
-def _where_there_are_values(parts: list[pa.Array], *found: npt.NDArray[np.generic]) -> Estimates:
-    """The results of keys that have values; null for those that have had nothing but nulls."""
+def _estimates(
+    parts: list[pa.Array],
+    value: npt.NDArray[np.generic],
+    low: npt.NDArray[np.generic],
+    high: npt.NDArray[np.generic],
+    known: npt.NDArray[np.bool_],
+) -> Estimates:
+    """Null for keys that have had nothing but nulls; bounds are null too where the seen values tell too little."""
     none = parts[0].to_numpy(zero_copy_only=False) == 0
-    value, low, high = (pa.array(numbers, mask=none) for numbers in found)
-    return Estimates(value, low, high, accuracy(*parts[3:5]))
+    least, most = (pa.array(bound, mask=none | ~known) for bound in (low, high))
+    return Estimates(pa.array(value, mask=none), least, most, accuracy(*parts[3:5]))

@@ -40,7 +40,8 @@ def sum(column: str, *, estimate: bool = False) -> Aggregate:
 
     A sum of integers that does not fit is an IntegerOverflow, which names the key: cast the column to DOUBLE.
 
-    With `estimate`, scaled up for rows that were shed, with bounds, as `count` is.
+    With `estimate`, scaled up for rows that were shed, with bounds, as `count` is. The bounds are null until enough values
+    were seen: 20, or 60 if all are equal.
     """
     return EstimatedSum(column) if estimate else Sum(column)
 
@@ -60,7 +61,7 @@ def max(column: str, *, estimate: bool = False) -> Aggregate:
 def mean(column: str, *, estimate: bool = False) -> Aggregate:
     """The mean of a column.
 
-    With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `count` has.
+    With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `sum` has.
     """
     return EstimatedMean(column) if estimate else Mean(column)
 
