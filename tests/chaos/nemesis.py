@@ -78,6 +78,8 @@ class Nemesis:
         step, strategy = self.random.choice(STEPS), self.random.choice(STRATEGIES)
         to = self.victim()
         others = sorted(set(range(SLICES)) - self.cluster.owners()[step].get(to, frozenset()))
+        if not others:  # One worker is left, and has them all.
+            return self.scale()
         slices = ",".join(map(str, sorted(self.random.sample(others, min(5, len(others))))))
         migration = self.ask(lambda: self.cluster.client.move(step, slices, to, strategy))
         return f"migration {migration['id']}: {migration['what']}, {strategy}"
