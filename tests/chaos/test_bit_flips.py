@@ -74,6 +74,7 @@ def flip_what_a_standby_has(cluster: Cluster, where: str) -> None:
     owners = cluster.owners()[STEP]
     owner, standby = sorted(cluster.workers(), key=lambda w: -len(owners.get(w, ())))
     slices = owners[owner] & cluster.standby(standby)
+    cluster.until("one that is ready", lambda: copied(cluster, head(cluster.checkpoint), owner))
     with held(cluster, COPYING):  # Else it would get others.
         with between_epochs(cluster) as last:
             place = cluster.local / standby
@@ -118,8 +119,9 @@ def test_flipped_blocks_are_not_made_durable(tmp_path: Path) -> None:
         cluster.finish()
 
 
-def copied(cluster: Cluster, manifest: Manifest, worker: str) -> bool:
+def copied(cluster: Cluster, manifest: Manifest | None, worker: str) -> bool:
     """Whether another worker has copies of all that a worker has written of an epoch's state."""
+    assert manifest is not None
     (other,) = set(cluster.workers()) - {worker}
     there = by_origin((cluster.local / other).glob("[a-z]*.part.*"))
     return all((run.operator, run.epoch) in there for run in runs_of(manifest, worker))
