@@ -19,7 +19,7 @@ from springtide.blocks.store import LocalStore
 from springtide.cli.fsck import LOGS
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
-EVERY = 25
+EVERY = 21
 """With these keys, a few epochs after the workers have merged all their runs: the large ones then stay for a while."""
 HELD = 2 * sweeping_app.SWEEP_EVERY
 """Epochs for which the deposit hangs: two sweeps fall due, and the next durable checkpoint does not."""
