@@ -1,7 +1,8 @@
 """Whether a store can tell one driver from two: put-if-absent has to be atomic, and not every store's is.
 
 fsspec's own way, which many drivers inherit, looks whether a name is taken and then writes: two may win. So a driver
-without a way of its own is refused, and one that has it is put to the test.
+without a way of its own is refused, and one that has it is put to the test. That finds servers that pay no heed to
+the condition, or look and write far apart. It proves nothing: a server in which that is a moment passes.
 """
 
 import threading
