@@ -33,9 +33,7 @@ class Keys:
         return (self.seen_total + self.moments.unseen) / (self.shed.seen + self.shed.unseen)
 
 
-def sampled(
-    kept: tuple[float, ...], values: Values, keys: int = 20_000, sizes: tuple[int, int] = (4, 500)
-) -> Keys:
+def sampled(kept: tuple[float, ...], values: Values, keys: int = 20_000, sizes: tuple[int, int] = (4, 500)) -> Keys:
     """Keys of log-uniform sizes; each row in a random epoch, and kept with its chance."""
     random = np.random.default_rng(5)
     rows = np.exp(random.uniform(*np.log(sizes), keys)).astype(np.int64)

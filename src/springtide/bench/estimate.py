@@ -61,12 +61,12 @@ class EstimateBench:
         return Findings("estimate", HEADERS, table, self._figures(done), lambda axes: _draw(axes, done))
 
     def _sizes(self, name: str, kept: float, random: np.random.Generator) -> Integers:
-        """True numbers of rows. With Zipf's sizes few keys are large enough to be known if little is kept: take more."""
+        """True numbers of rows. If little is kept, few keys of Zipf's sizes get an interval: there are more of them."""
         if name == "Zipf":
             chance = random.random(int(self.keys * 0.5 / kept))
             return (EVEN[0] / (1.0 - chance * (1.0 - EVEN[0] / EVEN[1]))).astype(np.int64)
-        between, keys = (LARGE, self.keys // 40) if name == "large" else (EVEN, self.keys)
-        return np.exp(random.uniform(*np.log(between), keys)).astype(np.int64)
+        (least, most), keys = (LARGE, self.keys // 40) if name == "large" else (EVEN, self.keys)
+        return np.exp(random.uniform(np.log(least), np.log(most), keys)).astype(np.int64)
 
     def _shares(self, kept: float, sways: bool) -> list[float]:
         return [kept * SWAY[e % len(SWAY)] if sways else kept for e in range(self.epochs)]
@@ -114,4 +114,3 @@ def _line(axes: Any, outcomes: list[Outcome], result: str, color: int, label: st
                     middles.append((least * most) ** 0.5)
                     shares.append(share)
         axes.plot(middles, shares, "-" if ours else "--", marker="o", color=f"C{color}", label=label if ours else None)
-

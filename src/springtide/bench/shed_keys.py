@@ -4,7 +4,7 @@ No Spark: rows go through the keyed step's own code, epoch by epoch, some shed b
 it is the plain way: scale up by 1/p, and take 1.96 standard deviations of that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,17 +65,19 @@ def outcome(sizes: Integers, kept: Sequence[float], random: np.random.Generator)
     chance = np.array(kept)[epoch]
     seen = np.flatnonzero(_shares(np.arange(len(key)), epoch) < chance)
     shown = np.unique(key[seen])
-    rows, truths = {"key": key[seen]}, {COUNT: sizes[shown].astype(np.float64)}
+    columns: dict[str, Floats] = {}
+    truths: dict[str, Floats] = {COUNT: sizes[shown].astype(np.float64)}
     for name, sigma in SIGMAS.items():
         values = np.exp(sigma * random.normal(size=len(key))) if sigma else random.random(len(key))
-        rows[name] = values[seen]
-        truths[f"sum_{name}"] = np.bincount(key, values, len(sizes))[shown]
+        columns[name] = values[seen]
+        truths[f"sum_{name}"] = _totals(key, values, len(sizes))[shown]
         truths[f"mean_{name}"] = truths[f"sum_{name}"] / sizes[shown]
-    found = _through_the_step(pa.table(rows, schema=ROWS), epoch[seen], kept)
-    bounds = {name: [found.column(name + side).to_numpy() for side in (LOW, HIGH)] for name in RESULTS}
-    ours = {name: _holds(*bounds[name], truths[name]) for name in RESULTS}
-    plain = {n: _holds(*b[:, shown], truths[n]) for n, b in _plain(rows, chance[seen], len(sizes)).items()}
-    return Outcome(sizes[shown], ~np.isnan(bounds["sum_skewed"][0]), ours, plain)
+    found = _through_the_step(pa.table({"key": key[seen], **columns}, schema=ROWS), epoch[seen], kept)
+    ours = {n: _holds(found.column(n + LOW).to_numpy(), found.column(n + HIGH).to_numpy(), truths[n]) for n in RESULTS}
+    bounds = _plain(key[seen], columns, chance[seen], len(sizes))
+    plain = {n: _holds(low[shown], high[shown], truths[n]) for n, (low, high) in bounds.items()}
+    given = found.column(f"sum_skewed{LOW}").is_valid().to_numpy()
+    return Outcome(sizes[shown], given, ours, plain)
 
 
 def _through_the_step(rows: pa.Table, epochs: Integers, kept: Sequence[float]) -> pa.Table:
@@ -104,27 +106,30 @@ def _through_the_step(rows: pa.Table, epochs: Integers, kept: Sequence[float]) -
     return every.take(pa.array(newest))
 
 
-def _plain(rows: dict[str, npt.NDArray[np.generic]], p: Floats, keys: int) -> dict[str, Floats]:
+def _plain(key: Integers, columns: Mapping[str, Floats], p: Floats, keys: int) -> dict[str, tuple[Floats, Floats]]:
     """By result: lower and upper bounds by key, for whoever scales up and trusts the normal distribution."""
 
     def total(x: Floats) -> Floats:
-        return np.bincount(rows["key"], x, keys)
+        return _totals(key, x, keys)
 
-    def around(middle: Floats, variance: Floats) -> Floats:
+    def around(middle: Floats, variance: Floats) -> tuple[Floats, Floats]:
         reach = Z * np.sqrt(np.maximum(variance, 0.0))
-        return np.array([middle - reach, middle + reach])
+        return middle - reach, middle + reach
 
     weight = (1 - p) / p**2
     count, spread = total(1 / p), total(weight)
     found = {COUNT: around(count, spread)}
-    for name in SIGMAS:
-        x = rows[name].astype(np.float64)
+    for name, x in columns.items():
         scaled, first, second = total(x / p), total(x * weight), total(x**2 * weight)
         with np.errstate(invalid="ignore"):
             mean = scaled / count
             deviations = second - 2 * mean * first + mean**2 * spread
             found |= {f"sum_{name}": around(scaled, second), f"mean_{name}": around(mean, deviations / count**2)}
     return found
+
+
+def _totals(key: Integers, x: Floats, keys: int) -> Floats:
+    return np.bincount(key, x, keys).astype(np.float64, copy=False)
 
 
 def _shares(rows: Integers, epochs: Integers) -> Floats:

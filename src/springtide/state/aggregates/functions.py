@@ -40,8 +40,8 @@ def sum(column: str, *, estimate: bool = False) -> Aggregate:
 
     A sum of integers that does not fit is an IntegerOverflow, which names the key: cast the column to DOUBLE.
 
-    With `estimate`, scaled up for rows that were shed, with bounds, as `count` is. The bounds are null until enough values
-    were seen: 20, or 60 if all are equal.
+    With `estimate`, scaled up for rows that were shed, with bounds, as `count` is. The bounds are null until enough
+    values were seen: 20, or 60 if all are equal.
     """
     return EstimatedSum(column) if estimate else Sum(column)
 
