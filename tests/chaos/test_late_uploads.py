@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sweeping_app
 from chaos_kit import manifests
-from cluster_kit import Cluster, durable_reads
+from cluster_kit import Cluster
 
 from springtide.blocks.block import OUTPUT, RUN, checksum, epoch_of
 from springtide.blocks.durable import DurableLog
@@ -68,9 +68,8 @@ def test_a_deposit_that_hangs_while_garbage_is_collected(tmp_path: Path) -> None
     shutil.rmtree(tmp_path / "local")
     with Cluster(tmp_path, workers=2, durable_every=EVERY) as cluster:
         cluster.until("all that is to be repeated", lambda: cluster.epoch > committed)
-        repeated = [r for r in cluster.reports() if r.replayed]
-        assert [r.epoch for r in repeated] == list(range(made.epoch + 1, committed + 1))
-        assert durable_reads(repeated) > 0
+        repeated = [report.epoch for report in cluster.reports() if report.replayed]
+        assert repeated == list(range(made.epoch + 1, committed + 1))
         cluster.finish()
     check_whole(tmp_path / "checkpoint")
 
