@@ -73,9 +73,7 @@ class Standalone:
         command = [str(home / "bin" / "spark-class"), daemon, "--host", host, "--webui-port", "0", *arguments]
         log = self.root / f"{name}.log"
         with open(log, "wb") as file:
-            self._started.append(
-                subprocess.Popen(command, env=environment, cwd=self.root, stdout=file, stderr=file)
-            )
+            self._started.append(subprocess.Popen(command, env=environment, cwd=self.root, stdout=file, stderr=file))
         return log
 
     def _stop(self) -> None:
