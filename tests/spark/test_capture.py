@@ -8,7 +8,7 @@ import pytest
 
 from springtide import sinks, sources
 from springtide.blocks.manifest import States
-from springtide.engine import running
+from springtide.engine import hiring
 from springtide.engine.keeping import Keeping
 from springtide.engine.staff import Alone
 from springtide.metrics.report import EpochReport
@@ -43,7 +43,7 @@ class Swapping(Alone):
         assert keeping.store() is not None
         before = self.plan
         self._plan = even_plan(
-            tuple(before.operators), slices=before.slices, instances=3, worker=running.EMBEDDED,
+            tuple(before.operators), slices=before.slices, instances=3, worker=hiring.EMBEDDED,
             version=before.version + 1,  # type: ignore[arg-type]
         )  # fmt: skip
         return self._plan
@@ -56,7 +56,7 @@ def test_the_rest_of_the_epoch_runs_elsewhere_and_nothing_shows(
     monkeypatch.setattr(Swapping, "levels_seen", [])
     monkeypatch.setattr(Swapping, "boundaries_seen", [])
     monkeypatch.setattr(Swapping, "captured", [])
-    monkeypatch.setattr(running, "Alone", Swapping)
+    monkeypatch.setattr(hiring, "Alone", Swapping)
     source = sources.generator(1000, keys=8, seed=3, limit=EVENTS, start_s=0.0, max_rows_per_epoch=AN_EPOCH)
     sink = sinks.memory()
     reports = run_app(build(STAR, source=source, sink=sink, service_s=0.0), instances=2, durable_every=durable_every)
