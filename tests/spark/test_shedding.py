@@ -90,11 +90,11 @@ def test_each_query_gets_its_share_and_nothing_is_unaccounted_for(spark: "SparkS
         counted.update({row["k"]: 0 for row in offered})
     for report in shed_epochs(reports):
         raw, counts = account(report, "raw"), account(report, "counts")
-        # 1 000 rows: four standard deviations are 0.06.
-        assert (raw.accuracy, counts.accuracy) == (pytest.approx(0.3, abs=0.06), pytest.approx(0.6, abs=0.06))
+        # 1 000 rows: five standard deviations are less than 0.08.
+        assert (raw.accuracy, counts.accuracy) == (pytest.approx(0.3, abs=0.08), pytest.approx(0.6, abs=0.08))
         kept = [row["id"] for row in bench.raw.epochs[report.epoch].to_pylist()]
         lefts = sum(1 for number in kept if number < 1_000_000)
-        assert lefts / EPOCH_ROWS == pytest.approx(0.3, abs=0.09), "both sources of a union give the same share"
+        assert lefts / EPOCH_ROWS == pytest.approx(0.3, abs=0.11), "both sources of a union give the same share"
         later = account(report, "later")
         assert later.processed == counts.processed, "it is told of the rows that the step before it got"
         assert later.accuracy <= counts.accuracy
@@ -109,7 +109,7 @@ def test_equal_rows_do_not_share_one_fate(spark: "SparkSession", tmp_path: Path)
     for report in shed_epochs(bench.run(spark, tmp_path / "cp", {"raw": 0.5})):
         kept = Counter(row["k"] for row in bench.raw.epochs[report.epoch].to_pylist())
         assert len(kept) == 8
-        assert account(report, "raw").accuracy == pytest.approx(0.5, abs=0.07)
+        assert account(report, "raw").accuracy == pytest.approx(0.5, abs=0.08)
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
@@ -166,8 +166,8 @@ def test_an_estimate_knows_what_was_shed_before_it(spark: "SparkSession", tmp_pa
     truth = Counter(row["k"] for epoch in given for row in epoch)
     last = {row["k"]: row for row in counts.rows()}
     held = [last[k]["n_low"] <= truth[k] <= last[k]["n_high"] for k in truth]
-    # Each of the 8 fails once in 20 times, and the rows that are shed are always the same.
-    assert sum(held) >= 7
+    # Each of the 8 fails once in 20 times, by which files there are: five at once, once in 50,000 times.
+    assert sum(held) >= 4
     processed = sum(report.queries[0].processed for report in reports)
     estimated = sum(row["n"] * row["n_accuracy"] for row in last.values())
     assert estimated == pytest.approx(processed, rel=0.01)
@@ -212,7 +212,7 @@ def test_rows_that_are_worth_least_go_first(spark: "SparkSession", tmp_path: Pat
         assert (got["a"], got["b"]) == (offered["a"], offered["b"]), "worth more than all others"
         assert (got["c"], got["d"]) == (0, 0), "what is no number is worth least"
         # A quarter of the rows is worth more, a half is worth -1: a half of those is needed.
-        assert report.queries[0].accuracy == pytest.approx(0.5, abs=0.06)
+        assert report.queries[0].accuracy == pytest.approx(0.5, abs=0.08)
 
 
 def test_a_utility_that_can_not_be_meant_is_refused(spark: "SparkSession", tmp_path: Path) -> None:
