@@ -8,6 +8,7 @@ import pytest
 
 from springtide.blocks import local
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import LocalStore, Store
 
 sys.path.append(str(Path(__file__).parent))
@@ -36,3 +37,13 @@ def take(store: LocalStore) -> Iterator[Callable[..., Claim]]:
     yield call
     for one in held:
         one.release()
+
+
+@pytest.fixture
+def durable(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "durable")
+
+
+@pytest.fixture
+def blocks(tmp_path: Path, durable: LocalStore) -> LocalBlocks:
+    return LocalBlocks(tmp_path / "worker", durable)

@@ -12,70 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from blocks_kit import AFTER, BEFORE, S3Like, s3_store
+from local_kit import TABLE, durable_copy, flip, local_copy, rot, write
 
 from springtide.blocks import local
 from springtide.blocks.block import (
-    RUN,
     BlockRef,
     checksum,
     decode,
 )  # fmt: skip
-from springtide.blocks.collect import Collector
 from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, StoreFailed, Unsound
 from springtide.blocks.local import LocalBlocks
-from springtide.blocks.log import ManifestLog
-from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.blocks.store import LocalStore
-from springtide.ids import Epoch, InstanceId, PlanVersion
-
-TABLE = pa.table({"k": ["a", None, "日本"], "n": pa.array([1, 2, 3], pa.int64()), "l": [[1], [], None]})
-
-
-@pytest.fixture
-def durable(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "durable")
-
-
-@pytest.fixture
-def blocks(tmp_path: Path, durable: LocalStore) -> LocalBlocks:
-    return LocalBlocks(tmp_path / "worker", durable)
-
-
-def write(blocks: LocalBlocks, table: pa.Table = TABLE, **options: Any) -> BlockRef:
-    fields = {"operator": "counts", "epoch": Epoch(7), "instance": InstanceId(3), "kind": RUN, "slices": "0-3,9"}
-    return blocks.write(table, **{**fields, **options})
-
-
-def new_process() -> None:
-    """A process that has just started has verified nothing."""
-    local._verified.clear()
-
-
-def flip(path: Path, bit: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
-    path.chmod(0o600)
-    path.write_bytes(data)
-
-
-def rot(path: Path, bit: int = 4000) -> None:
-    """Flip a bit as a disk does: nobody wrote to the file, and its times are as they were."""
-    before = path.stat()
-    with open(path, "r+b") as file:
-        file.seek(bit // 8)
-        byte = file.read(1)[0]
-        file.seek(bit // 8)
-        file.write(bytes([byte ^ 1 << bit % 8]))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def local_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
-    return blocks.directory / ref.name
-
-
-def durable_copy(blocks: LocalBlocks, ref: BlockRef) -> Path:
-    assert isinstance(blocks.durable, LocalStore)
-    return blocks.durable.root / ref.path
+from springtide.ids import Epoch
 
 
 class TestWriting:
@@ -261,133 +208,3 @@ class TestSpreading:
         assert blocks.open(ref) == TABLE
         shutil.copyfile(local_copy(blocks, write(blocks, pa.table({"n": [1]}))), local_copy(blocks, ref))
         assert blocks.open(ref) == TABLE
-
-
-class TestDamage:
-    @pytest.mark.parametrize("where", [0.0, 0.2, 0.5, 0.8, 1.0])
-    def test_a_flipped_bit_in_the_local_copy_is_mended_from_the_durable_one(
-        self, blocks: LocalBlocks, where: float
-    ) -> None:
-        ref = write(blocks)
-        flip(local_copy(blocks, ref), int((ref.size_bytes * 8 - 1) * where))
-        new_process()
-        assert blocks.open(ref) == TABLE
-        assert checksum(local_copy(blocks, ref).read_bytes()) == ref.crc32, "the local copy is whole again"
-
-    @pytest.mark.parametrize("size", [0, 1, 100, -1])
-    def test_a_cut_short_local_copy_is_mended(self, blocks: LocalBlocks, size: int) -> None:
-        ref = write(blocks)
-        os.truncate(local_copy(blocks, ref), size if size >= 0 else ref.size_bytes - 1)
-        new_process()
-        assert blocks.open(ref) == TABLE
-
-    def test_a_wiped_worker_directory_is_mended(self, blocks: LocalBlocks) -> None:
-        """Also within a process that had verified the blocks before."""
-        refs = [write(blocks) for _ in range(3)]
-        shutil.rmtree(blocks.directory)
-        assert [blocks.open(ref) for ref in refs] == [TABLE] * 3
-        shutil.rmtree(blocks.directory)
-        new_process()
-        assert [blocks.open(ref) for ref in refs] == [TABLE] * 3
-
-    def test_another_worker_gets_it_from_the_durable_store(self, blocks: LocalBlocks, tmp_path: Path) -> None:
-        ref = write(blocks)
-        assert LocalBlocks(tmp_path / "other", blocks.durable).open(ref) == TABLE
-
-    def test_a_flipped_bit_in_every_copy_is_an_error_that_says_what_is_lost(self, blocks: LocalBlocks) -> None:
-        ref = write(blocks)
-        flip(local_copy(blocks, ref), 999)
-        flip(durable_copy(blocks, ref), 1001)
-        new_process()
-        with pytest.raises(BlockCorrupt) as caught:
-            blocks.open(ref)
-        error = caught.value
-        assert (error.operator, error.slices, error.epoch, error.block) == ("counts", "0-3,9", 7, ref.name)
-        assert "operator 'counts', slices 0-3,9" in str(error)
-        assert "of epoch 7" in str(error)
-        assert error.tried == ("local copy has the wrong checksum", "durable copy has the wrong checksum")
-        copy = pickle.loads(pickle.dumps(error))
-        assert (str(copy), vars(copy)) == (str(error), vars(error)), "a worker can send it to the driver"
-
-    def test_a_block_that_is_nowhere_is_an_error_that_says_so(self, blocks: LocalBlocks) -> None:
-        ref = write(blocks)
-        local_copy(blocks, ref).unlink()
-        durable_copy(blocks, ref).unlink()
-        with pytest.raises(BlockCorrupt, match=r"no local copy; no durable copy"):
-            blocks.open(ref)
-
-    def test_a_whole_block_of_another_attempt_does_not_pass_for_this_one(self, blocks: LocalBlocks) -> None:
-        """Same name and same size, other content: only the checksum tells a stale copy."""
-        old, new = write(blocks, pa.table({"n": [1, 2]})), write(blocks, pa.table({"n": [1, 3]}))
-        assert old.size_bytes == new.size_bytes
-        shutil.copyfile(local_copy(blocks, old), local_copy(blocks, new))
-        new_process()
-        assert blocks.open(new).column("n").to_pylist() == [1, 3]
-
-    def test_a_damaged_durable_copy_does_not_matter_while_the_local_one_is_whole(self, blocks: LocalBlocks) -> None:
-        ref = write(blocks)
-        flip(durable_copy(blocks, ref), 5)
-        new_process()
-        assert blocks.open(ref) == TABLE
-
-
-class Bomb:
-    """A pickle of it writes a file when it is loaded."""
-
-    def __init__(self, evidence: Path) -> None:
-        self.evidence = evidence
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.write_text, (self.evidence, "unpickled")
-
-
-class TestPlantedPickles:
-    @pytest.fixture
-    def evidence(self, tmp_path: Path) -> Path:
-        return tmp_path / "evidence"
-
-    def test_the_bomb_works(self, evidence: Path) -> None:
-        """Else the other tests would prove nothing."""
-        pickle.loads(pickle.dumps(Bomb(evidence)))
-        assert evidence.read_text() == "unpickled"
-
-    def test_in_place_of_the_local_copy_it_is_replaced(self, blocks: LocalBlocks, evidence: Path) -> None:
-        ref = write(blocks)
-        local_copy(blocks, ref).write_bytes(pickle.dumps(Bomb(evidence)))
-        new_process()
-        assert blocks.open(ref) == TABLE
-        assert not evidence.exists()
-
-    def test_in_place_of_every_copy_it_is_an_error(self, blocks: LocalBlocks, evidence: Path) -> None:
-        ref = write(blocks)
-        for path in (local_copy(blocks, ref), durable_copy(blocks, ref)):
-            path.write_bytes(pickle.dumps(Bomb(evidence)).ljust(ref.size_bytes, b"\0"))
-        new_process()
-        with pytest.raises(BlockCorrupt, match="wrong checksum"):
-            blocks.open(ref)
-        assert not evidence.exists()
-
-    def test_even_with_the_right_checksum_it_is_no_arrow_file(self, blocks: LocalBlocks, evidence: Path) -> None:
-        data = pickle.dumps(Bomb(evidence))
-        ref = write(blocks)
-        forged = BlockRef(ref.name, "counts", Epoch(7), 1, len(data), checksum(data), "0")
-        for path in (local_copy(blocks, ref), durable_copy(blocks, ref)):
-            path.write_bytes(data)
-        new_process()
-        with pytest.raises(pa.ArrowInvalid):
-            blocks.open(forged)
-        assert not evidence.exists()
-
-    @pytest.mark.parametrize("name", ["state.pkl", "counts.000000007.0.run.zz.arrow", "x.pickle.arrow", ".hidden"])
-    def test_as_another_file_it_is_left_alone(self, blocks: LocalBlocks, evidence: Path, name: str) -> None:
-        ref = write(blocks)
-        planted = [blocks.directory / name, blocks.durable.root / "blocks" / name]  # type: ignore[attr-defined]
-        for path in planted:
-            path.write_bytes(pickle.dumps(Bomb(evidence)))
-        new_process()
-        assert blocks.open(ref) == TABLE
-        manifest = Manifest("app", Epoch(0), "", PlanVersion(1), 1, {"counts": OperatorState((ref,))})
-        ManifestLog(blocks.durable).commit(manifest, None)
-        Collector(ManifestLog(blocks.durable)).start(ManifestLog(blocks.durable).head())
-        assert not evidence.exists()
-        assert all(path.exists() for path in planted)

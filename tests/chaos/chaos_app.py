@@ -6,7 +6,7 @@ are, a running count by key, and event-time windows of which only the final rows
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ from springtide import App, agg, sinks, sources
 from springtide.cli.main import plain
 from springtide.dataflow.generator import GeneratorSpec
 from springtide.dataflow.rates import constant
+from springtide.dataflow.stream import Stream
+from springtide.engine.running import Running
 
 EPOCH_ROWS = 150
 KEYS = 40
 DISORDER_S = 3
+LOOK_S = 0.25
 WINDOW_S = 5
 START_S = 1_700_000_000.0
 FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -39,17 +42,21 @@ def spec(epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROWS) -> Generat
 
 
 def build(root: Path, epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROWS) -> App:
-    """The app, with its sinks under `root`. No row is ever late: late= is as long as the disorder."""
+    """The app, with its sinks under `root`."""
     app = App("chaos", slices=16)
-    rows = app.source("rows", sources.Generator(spec(epochs, keys, epoch_rows)))
+    add_branches(app.source("rows", sources.Generator(spec(epochs, keys, epoch_rows))), str(root))
+    return app
+
+
+def add_branches(rows: Stream, place: str) -> None:
+    """Its branches, with their sinks at a place. No row is ever late: late= is as long as the disorder."""
     keyed = rows.key_by("key")
     counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
     windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")
     closed = windows.aggregate("windows", n=agg.count(), total=agg.sum("id"))
-    rows.sink("raw", sinks.parquet(str(root / "raw")))
-    counts.sink("counts", sinks.parquet(str(root / "counts")))
-    closed.sink("finals", sinks.parquet(str(root / "finals")), mode="final")
-    return app
+    rows.sink("raw", sinks.parquet(f"{place}/raw"))
+    counts.sink("counts", sinks.parquet(f"{place}/counts"))
+    closed.sink("finals", sinks.parquet(f"{place}/finals"), mode="final")
 
 
 def main() -> int:
@@ -71,6 +78,22 @@ def run_and_tell(app: App, root: Path, more: Mapping[str, str] | None = None, **
     places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
     try:
         app.run(until="available", settings=settings, **(places | options))
+    except Exception as error:
+        return tell(error)
+    return 0
+
+
+def run_until_told(start: Callable[[], Running], stop: Path) -> int:
+    """Run an app until a file is there; an exit code and a message if it fails."""
+    try:
+        running = start()
+        while not stop.exists():
+            try:
+                running.wait(LOOK_S)
+            except TimeoutError:
+                continue
+            raise RuntimeError("the app ended before it was told to")
+        running.stop()
     except Exception as error:
         return tell(error)
     return 0

@@ -7,9 +7,10 @@ stops its sinks must hold exactly what so many epochs give.
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from chaos_app import FAST_START, KEYS, build, tell
+from chaos_app import FAST_START, KEYS, build, run_until_told
 
 from springtide import App
 
@@ -17,7 +18,6 @@ ENDLESS = 100_000
 """Epochs' worth of rows: more than any test gets to."""
 STOP = "stop"
 """A file under the root; the app ends after the epoch in flight once it is there."""
-LOOK_S = 0.5
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": FAST_START,
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def main(build: Callable[[Path, int, int], App] = build) -> int:
-    """Run the app, or another of so many epochs and keys, on a cluster, in a box unless a master is named.
+    """Run the app, or one that is built otherwise, on a cluster, in a box unless a master is named.
 
     An exit code and a message if it fails.
     """
@@ -40,26 +40,17 @@ def main(build: Callable[[Path, int, int], App] = build) -> int:
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
     options = parser.parse_args()
-    try:
-        running = build(options.root, options.epochs, options.keys).start(
-            checkpoint=str(options.root / "checkpoint"),
-            local=str(options.root / "local"),
-            master=options.master,
-            workers=options.workers,
-            replicas=options.replicas,
-            durable_every=options.durable_every,
-            settings=SETTINGS | dict(pair.split("=", 1) for pair in options.conf),
-        )
-        while not (options.root / STOP).exists():
-            try:
-                running.wait(LOOK_S)
-            except TimeoutError:
-                continue
-            raise RuntimeError("the app ended before it was told to")
-        running.stop()
-    except Exception as error:
-        return tell(error)
-    return 0
+    start = partial(
+        build(options.root, options.epochs, options.keys).start,
+        checkpoint=str(options.root / "checkpoint"),
+        local=str(options.root / "local"),
+        master=options.master,
+        workers=options.workers,
+        replicas=options.replicas,
+        durable_every=options.durable_every,
+        settings=SETTINGS | dict(pair.split("=", 1) for pair in options.conf),
+    )
+    return run_until_told(start, options.root / STOP)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ app = chaos_app.build(Path({root!r}), {epochs})
 
 
 def arguments(root: Path, epochs: int, *more: str) -> list[str]:
-    """What to write after `springtide` to run the app over so many epochs, with its places below a directory."""
+    """What to write after `springtide` to run the app over a number of epochs, with its places below a directory."""
     file = root / "command_chaos.py"
     file.write_text(APP.format(root=str(root), epochs=epochs))
     places = (f"--checkpoint={root / 'checkpoint'}", f"--local={root / 'local'}")

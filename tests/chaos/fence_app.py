@@ -4,22 +4,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from chaos_app import DISORDER_S, WINDOW_S, run_and_tell, spec
+from chaos_app import add_branches, run_and_tell, spec
 
-from springtide import App, agg, sinks, sources
+from springtide import App, sinks, sources
 
 
 def build(root: Path, epochs: int, dsn: str, servers: str = "", topic: str = "") -> App:
     """As the chaos app, and the counts go to a table, too; with a broker, the rows go to a topic."""
     app = App("fence", slices=16)
     rows = app.source("rows", sources.Generator(spec(epochs)))
-    keyed = rows.key_by("key")
-    counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
-    windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")
-    closed = windows.aggregate("windows", n=agg.count(), total=agg.sum("id"))
-    rows.sink("raw", sinks.parquet(str(root / "raw")))
-    counts.sink("counts", sinks.parquet(str(root / "counts")))
-    closed.sink("finals", sinks.parquet(str(root / "finals")), mode="final")
+    add_branches(rows, str(root))
     rows.sink("table", sinks.postgres(dsn, "raw", create=True, epoch="epoch"))
     if topic:
         rows.sink("topic", sinks.kafka(servers, topic))

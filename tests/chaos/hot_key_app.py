@@ -39,7 +39,7 @@ def build(root: Path, epochs: int, keys: int) -> App:
 
 
 def check(root: Path, epochs: int, keys: int) -> None:
-    """The sinks hold what numpy makes of the rows of so many epochs, as multisets."""
+    """The sinks hold what numpy makes of the rows of all epochs, as multisets."""
     rows = spec(epochs, keys).rows(0, epochs * EPOCH_ROWS, START_S)
     key, ids = rows["key"].to_numpy(), rows["id"].to_numpy()
     at_s = rows["event_time"].cast("int64").to_numpy() / 1e6

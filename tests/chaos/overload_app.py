@@ -8,11 +8,12 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from chaos_app import FAST_START, tell
+from chaos_app import FAST_START, run_until_told
 
 from springtide import App, Groups, Reduced, rates, sinks, sources
 from springtide.blocks.generation import current
@@ -26,7 +27,6 @@ QUERIES = {"low": (0.05, 0), "high": (0.1, 5)}
 KEYS = 50
 SLOTS = 2
 STOP = "stop"
-LOOK_S = 0.25
 SETTINGS = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START}
 
 
@@ -78,21 +78,11 @@ def main() -> int:
     parser.add_argument("--epoch-rows", type=int, required=True)
     options = parser.parse_args()
     root: Path = options.root
-    try:
-        running = build(root, options).start(
-            checkpoint=str(root / "checkpoint"), local=str(root / "local"), master=f"local[{SLOTS}]",
-            instances=SLOTS, settings=SETTINGS, on_epoch=lambda report: keep_manifest(root, report),
-        )  # fmt: skip
-        while not (root / STOP).exists():
-            try:
-                running.wait(LOOK_S)
-            except TimeoutError:
-                continue
-            raise RuntimeError("the app ended before it was told to")
-        running.stop()
-    except Exception as error:
-        return tell(error)
-    return 0
+    start = partial(
+        build(root, options).start, checkpoint=str(root / "checkpoint"), local=str(root / "local"),
+        master=f"local[{SLOTS}]", instances=SLOTS, settings=SETTINGS, on_epoch=partial(keep_manifest, root),
+    )  # fmt: skip
+    return run_until_told(start, root / STOP)
 
 
 if __name__ == "__main__":

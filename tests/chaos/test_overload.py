@@ -23,7 +23,7 @@ OVER_S = CALM_S + OVERLOAD_S
 RATES = [(0.0, CALM), (CALM_S, FACTOR * MOST), (OVER_S, CALM)]
 EPOCH_ROWS, DRAINING_ROWS = 3000, 30_000
 DEVIATIONS = 5.0
-"""It is by chance which rows are shed: an epoch may be so many standard deviations below what was decided."""
+"""It is by chance which rows are shed: an epoch may be five standard deviations below what was decided."""
 
 
 def test_with_shedding(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from chaos_app import DISORDER_S, WINDOW_S, run_and_tell, spec
+from chaos_app import add_branches, run_and_tell, spec
 
-from springtide import App, agg, sinks, sources
+from springtide import App, sources
 from springtide.blocks import claim
 
 AWS_SDK = "2.35.4"
@@ -18,14 +18,7 @@ PACKAGES = (f"org.apache.hadoop:hadoop-aws:{HADOOP}", f"software.amazon.awssdk:s
 def build(place: str, epochs: int) -> App:
     """The chaos app, with its sinks in a directory of a bucket."""
     app = App("chaos", slices=16)
-    rows = app.source("rows", sources.Generator(spec(epochs)))
-    keyed = rows.key_by("key")
-    counts = keyed.aggregate("count", n=agg.count(), total=agg.sum("id"))
-    windows = keyed.window("event_time", f"{WINDOW_S} seconds", late=f"{DISORDER_S} seconds")
-    closed = windows.aggregate("windows", n=agg.count(), total=agg.sum("id"))
-    rows.sink("raw", sinks.parquet(f"{place}/raw"))
-    counts.sink("counts", sinks.parquet(f"{place}/counts"))
-    closed.sink("finals", sinks.parquet(f"{place}/finals"), mode="final")
+    add_branches(app.source("rows", sources.Generator(spec(epochs))), place)
     return app
 
 

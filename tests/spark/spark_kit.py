@@ -5,13 +5,16 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from springtide import sources
-from springtide.dataflow.sources import Files
+from springtide.dataflow.sources import Files, Generator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
 Bag = Counter[tuple[Any, ...]]
@@ -47,3 +50,13 @@ def parquet_epochs(directory: Path, epochs: Sequence[Sequence[Row]], schema: pa.
 def in_order(path: Path, number: int) -> None:
     """Spark reads the file that is older by its time stamp first."""
     os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+def generator(epochs: int) -> Generator:
+    """Rows for a number of epochs, 40 each."""
+    return sources.generator(100, limit=40 * epochs, keys=7, start_s=1_700_000_000.0, max_rows_per_epoch=40)
+
+
+def alive(spark: "SparkSession") -> bool:
+    """A user's session is never stopped."""
+    return spark.range(3).count() == 3

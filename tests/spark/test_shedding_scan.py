@@ -36,7 +36,7 @@ def run_shedding(
 
 
 def lines(malformed: int = 0) -> list[str]:
-    """Records, of which every so many-th is garbage."""
+    """Records; with `malformed` at 3, every third of them is garbage."""
     good = [json.dumps({"id": n, "k": "abcdefgh"[n % 8]}) for n in range(RECORDS)]
     return [f"{GARBAGE}{n}" if malformed and n % malformed == 0 else line for n, line in enumerate(good)]
 
@@ -73,6 +73,19 @@ def test_malformed_records_are_told_of_those_that_were_kept(spark: "SparkSession
     assert query.dead_letters == report.dead_letters == len(wanted) - len(good) > 0
     assert query.shed == RECORDS - len(wanted)
     assert query.accuracy == len(wanted) / RECORDS
+
+
+def test_records_that_a_scan_parses_are_counted_once(spark: "SparkSession", tmp_path: Path) -> None:
+    """Spark's own reader finds the malformed lines of CSV in the scan, and others are found after it."""
+    app, out, place = App("parsed"), Memory(), tmp_path / "in"
+    source = app.source("rows", sources.files(str(place), format="csv", schema=SCHEMA))
+    source.filter("numbered", "id >= 0").sink("out", out).with_minimum_accuracy(0.1)
+    given = [f"{GARBAGE}{n}" if n % 3 == 0 else f"{n},k" for n in range(RECORDS)]
+    report = run_shedding(spark, app, place, given, {})
+    malformed = sum(line.startswith(GARBAGE) for line in given)
+    (query,) = report.queries
+    assert (query.processed, query.shed, query.dead_letters) == (RECORDS - malformed, 0, malformed)
+    assert report.dead_letters == malformed
 
 
 def test_who_wants_all_gets_all_beside_who_wants_less(spark: "SparkSession", tmp_path: Path) -> None:

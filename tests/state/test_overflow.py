@@ -130,7 +130,7 @@ def test_an_estimate_that_does_not_fit_is_an_error_and_a_bound_ends_at_the_limit
     )  # fmt: skip
 
     def estimated(value: int, kept: float) -> dict[str, Any]:
-        values = [value, *[0] * ENOUGH]  # Of so many, a sum has bounds.
+        values = [value, *[0] * ENOUGH]  # A sum of fewer values has no bounds.
         rows = pa.table({"v": pa.array(values, pa.int64())})
         keys = [pa.array(["a"] * len(values))]
         arrival = logic.arrive(np.ones(len(values), np.uint64), keys, rows, Moment(kept=kept))

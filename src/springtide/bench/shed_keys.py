@@ -24,7 +24,7 @@ from springtide.state.xxhash import hash_integers
 
 SLICES = 16
 PARTS = 2
-"""Rows of an epoch arrive in so many parts, combined where they meet."""
+"""Rows of an epoch arrive in two parts, which are combined where they meet."""
 SIGMAS = {"uniform": 0.0, "lognormal": 1.0, "skewed": 1.5}
 """By values: the deviation of their logarithms; those without one are uniform."""
 KEY = pa.schema([("key", pa.int64())])

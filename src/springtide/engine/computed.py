@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from springtide.blocks.manifest import Manifest
 from springtide.engine.standby import Kept
+from springtide.engine.taken import RowsTaken
 from springtide.metrics.report import OperatorReport, QueryReport
 
 
@@ -19,8 +20,8 @@ class Computed:
     """By keyed step: what workers that stand by have kept of it."""
     reports: tuple[OperatorReport, ...] = ()
     queries: tuple[QueryReport, ...] = ()
-    malformed: int = 0
-    """Records that were found to be malformed after others had been shed."""
+    taken: RowsTaken | None = None
+    """What tasks have told of the sources' rows; None if offsets tell."""
     retries: int = 0
     replayed: bool = False
     published_again: bool = False

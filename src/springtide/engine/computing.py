@@ -84,11 +84,13 @@ class Computing:
             done.operators, dict(frames.outputs), offsets(logged, self.history.sources), each_epoch,
             frames.shedding,
         )  # fmt: skip
-        tallies = frames.tallies()
+        taken = None if frames.taken is None else frames.taken.rows()
+        tallies = frames.tallies({} if taken is None else taken.by_source)
         graph, shed = self.bound.graph, frames.shedding
         reports = [replace(r, shed_rows=shed_for(graph, r.step, shed, tallies)) for r in done.reports]
-        queries, malformed = accounts(graph, shed, tallies), sum(each.malformed for each in tallies.values())
-        return Computed(manifest, parent, done.kept, tuple(reports), queries, malformed)
+        if taken is not None:
+            taken = replace(taken, malformed=taken.malformed + sum(each.malformed for each in tallies.values()))
+        return Computed(manifest, parent, done.kept, tuple(reports), accounts(graph, shed, tallies), taken)
 
     def _readable(self, parent: Manifest | None) -> bool:
         return self.staff.durable and self.history.durability.covers(parent)

@@ -32,7 +32,7 @@ from springtide.engine.sparklog import NOT_BEGUN
 from springtide.engine.staff import Staff
 from springtide.engine.stall import Stalled
 from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.taken import Taken
+from springtide.engine.taken import RowsTaken
 from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
 from springtide.ids import Epoch
 from springtide.metrics.account import Account
@@ -210,17 +210,15 @@ class EpochRunner:
         with watch.part("commit"):
             if self._abandoned:
                 raise Stopped
-            done = replace(done, manifest=replace(done.manifest, account=self._account(done, frames.taken)))
+            done = replace(done, manifest=replace(done.manifest, account=self._account(done)))
             self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
 
-    def _account(self, done: Computed, taken: Taken | None) -> Account:
+    def _account(self, done: Computed) -> Account:
         """What became of an epoch's rows. All have been read by now: sinks get theirs from blocks."""
-        if taken is None:
-            return account_of(self.bound.graph, done, self.progress.rows(done.manifest, done.parent), 0)
-        rows = taken.rows()
-        return account_of(self.bound.graph, done, rows.by_source, rows.malformed + done.malformed)
+        taken = done.taken or RowsTaken(self.progress.rows(done.manifest, done.parent), 0)
+        return account_of(self.bound.graph, done, taken.by_source, taken.malformed)
 
     def _replan(self, error: Exception, parent: Manifest | None, stalls: int) -> Plan:
         """Another plan; the same one for jobs that stalled the first time, as what held them up may be over."""

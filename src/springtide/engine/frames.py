@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -188,16 +188,15 @@ class EpochFrames:
             return self._from_blocks(step)
         return build(node, [self.committed(parent) for parent in node.parents])
 
-    def tallies(self) -> dict[str, Tally]:
+    def tallies(self, offered: Mapping[str, int]) -> dict[str, Tally]:
         """By producer: what it offered, and what its consumers got. Sources are counted always, keyed steps that shed.
 
-        Nothing if no query of the app can do with less. To be called once all has been computed.
+        From the rows that each source gave. Nothing if no query of the app can do with less. To be called once all has
+        been computed.
         """
-        graph = self.bound.graph
-        if not graph.may_shed:
+        if not self._inputs.sheds:
             return {}
-        assert self.taken is not None, "an app that may shed counts its rows"
-        offered = self.taken.rows().by_source
+        graph = self.bound.graph
         found = {name: counted.tally(offered[name]) for name, counted in self._counted.items()}
         steps = {p for p, shares in self._shares.items() if isinstance(graph[p], Keyed) and min(shares) < 1}
         if steps:
@@ -229,9 +228,11 @@ class EpochFrames:
         """The rows of the records that were not shed in the scan, counted as they are read."""
         step, shares = node.name, self._shares[node.name]
         rows = self._inputs.opened[step].decode(self._sources[step], (LOT,))
+        several = sum(uses for form, uses in self._uses.items() if form[0] == step) > 1
         if node.utility is None:
             found = Producer(rows)
         else:
+            several = False  # What has to be read twice is kept already.
             with self.staff.watch.job(step, "ranking its rows"):
                 found = by_utility(self._keep(rows), node.utility, shares)
         counter = self._inputs.counter
@@ -239,7 +240,6 @@ class EpochFrames:
         counted, told = counter.classes(found.classified(shares), classes(shares))
         self._counted[step] = Counted(shares, told.lines)
         rows = counted.drop(CLASS)
-        several = sum(uses for form, uses in self._uses.items() if form[0] == step) > 1
         return replace(found, rows=self._keep(rows) if several else rows)
 
     def _build(self, form: "Form", consumer: str) -> DataFrame:
@@ -249,13 +249,12 @@ class EpochFrames:
             share = shares[0][1]
             return self._produced(step).shed(share) if share < 1 else self._from_blocks(step)
         if isinstance(node, Source):
-            sheds = self._inputs.sheds
-            frame = _as_declared(self._produced(step).shed(shares[0][1]) if sheds else self._sources[step])
+            if self._inputs.sheds:  # Rows that are needed more than once were kept as they were decoded.
+                return _as_declared(self._produced(step).shed(shares[0][1]))
+            frame = _as_declared(self._sources[step])
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
-        graph = self.bound.graph
-        # Rows of an app that may shed are kept as they are decoded.
-        fresh = not graph.may_shed if isinstance(node, Source) else graph.reads_sources(step)
+        fresh = isinstance(node, Source) or self.bound.graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
     def _from_blocks(self, step: str) -> DataFrame:

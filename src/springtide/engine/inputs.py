@@ -93,7 +93,8 @@ class Inputs:
         """An epoch's rows, and what is told of them once they have been read; None if nobody has to count."""
         if self.counter is None:
             return batch, None
-        marks = self._malformed(batch)
+        # In an app that may shed, malformed records are counted behind the scan, with those that were kept.
+        marks = () if self.sheds else self._malformed(batch)
         rows, told = self.counter.count(batch, len(self.names), marks)
         return rows, Taken(self.names, len(marks), told.lines)
 

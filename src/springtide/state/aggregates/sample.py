@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Z = 1.959964
-"""95 % of a normal distribution lie within so many standard deviations."""
+"""95 % of a normal distribution lie within 1.96 standard deviations of its mean."""
 _DEGREES = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 60, 120, np.inf])
 _STUDENT = np.array(
     [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.131, 2.086, 2.042, 2.0, 1.98, Z]
