@@ -1,16 +1,15 @@
 """An app without Spark: epochs on a clock of its own, which take as long as their rows cost on so many cores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from springtide import App, agg, sinks, sources
 from springtide.control.tenant import Tenant
-from springtide.dataflow.economy import shedding
+from springtide.dataflow.economy import reached, shedding
 from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.ids import PlanVersion, WorkerId
-from springtide.metrics.pace import useful_s
-from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases, SourceReport
+from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases, QueryReport, SourceReport
 from springtide.migration.errors import Refused
 from springtide.plan.plan import OperatorPlan, Plan, even_plan
 from springtide.plan.shedding import NOTHING
@@ -44,6 +43,8 @@ class ModelApp:
     graph: Graph
     cost_s: float = 0.001
     """Of a row in each keyed step, on one core."""
+    shed_s: float = 0.0
+    """Of a row that a keyed step is spared, on one core."""
     rate: float = 100.0
     """Rows a second of each source."""
     beside_s: float = 0.0
@@ -59,12 +60,12 @@ class ModelApp:
     reports: list[EpochReport] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
     cores: int = CORES
+    noise: Callable[[], float] = lambda: 1.0
+    """How many times as long as it should an epoch takes."""
 
     def __post_init__(self) -> None:
         steps = tuple(step for step in self.graph.feeders)
-        plan = even_plan(
-            steps, slices=SLICES, instances=CORES, worker=WorkerId("driver"), version=PlanVersion(1)
-        )
+        plan = even_plan(steps, slices=SLICES, instances=CORES, worker=WorkerId("driver"), version=PlanVersion(1))
         if self.workers:
             first = self.workers[0]
             owned = OperatorPlan(plan.operators[steps[0]].instance_of, (first.id,) * CORES)
@@ -111,7 +112,10 @@ class ModelApp:
     @property
     def busy(self) -> float:
         """Cores in use, in the last epoch."""
-        return useful_s(self.reports[-1]) / self.reports[-1].phases.total_s if self.reports else 0.0
+        if not self.reports:
+            return 0.0
+        last = self.reports[-1]
+        return sum(i.useful_s for o in last.operators for i in o.instances) / last.phases.total_s
 
     def _epoch(self) -> None:
         taken = {s: round(min(lag, self._limits.get(s, lag))) for s, lag in self._lag.items()}
@@ -119,15 +123,20 @@ class ModelApp:
             step: {p: taken[p] * self._shedding.share(p, step) for p in producers}
             for step, producers in self.graph.feeders.items()
         }
-        useful = {step: sum(rows.values()) * self.cost_s + self.beside_s for step, rows in kept.items()}
-        took = self.fixed_s + sum(useful.values()) / self._cores
+        shed = {step: sum(taken[p] - n for p, n in rows.items()) for step, rows in kept.items()}
+        noise = self.noise()
+        useful = {
+            step: noise * (sum(rows.values()) * self.cost_s + shed[step] * self.shed_s + self.beside_s)
+            for step, rows in kept.items()
+        }
+        took = noise * self.fixed_s + sum(useful.values()) / self._cores
         self.now += took
         for source in self._lag:
             self._lag[source] += self.rate * took - taken[source]
         worker = self.plan.workers[0].id if len(self.plan.workers) > 1 else ""
         operators = tuple(
             OperatorReport(
-                step, round(sum(rows.values())), shed_rows=round(sum(taken[p] - n for p, n in rows.items())),
+                step, round(sum(rows.values())), shed_rows=round(shed[step]),
                 instances=tuple(
                     InstanceReport(i, round(sum(rows.values()) / CORES), process_s=useful[step] / CORES, worker=worker)
                     for i in range(CORES)
@@ -136,10 +145,15 @@ class ModelApp:
             for step, rows in kept.items()
         )  # fmt: skip
         found = tuple(SourceReport(s, taken[s], round(self._lag[s]), 0.0) for s in self._lag)
+        offered = sum(taken.values())
+        queries = tuple(
+            QueryReport(query, offered, round(share * offered), offered - round(share * offered), 0, share)
+            for query, share in reached(self.graph, self._shedding).items()
+        )
         self.reports.append(
             EpochReport(
                 "app", len(self.reports), self.now, 1, False, sum(taken.values()), 0, round(self.lag), 0.0, 0,
-                Phases(compute_s=took), operators, sources=found,
+                Phases(compute_s=took), operators, sources=found, queries=queries,
             )
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from springtide.blocks.store import LocalStore
-from springtide.control.shedlog import CHUNK, ShedLog, read_shed_log
+from springtide.control.shedlog import CHUNK, Shed, ShedLog, read_shed_log
 
 
 @pytest.fixture
@@ -16,8 +16,8 @@ def store(tmp_path: Path) -> LocalStore:
 def test_what_is_decided_again_is_not_written_again(store: LocalStore) -> None:
     log = ShedLog(store)
     for at in (1.0, 2.0, 3.0):
-        log.add(at, {"q": 0.5}, {"rows": 100 + int(at)}, ("the workers are full",))
-    log.add(4.0, {"q": 0.7}, {"rows": 104}, ())
+        log.add(Shed(at, {"q": 0.5}, {"rows": 100 + int(at)}, ("the workers are full",)))
+    log.add(Shed(4.0, {"q": 0.7}, {"rows": 104}, ()))
     found = [(entry.number, entry.at, entry.accuracy["q"]) for entry in read_shed_log(store)]
     assert found == [(1, 1.0, 0.5), (2, 4.0, 0.7)]
     assert log.last is not None
@@ -26,8 +26,8 @@ def test_what_is_decided_again_is_not_written_again(store: LocalStore) -> None:
 
 def test_a_remark_is_written_even_if_nothing_changes(store: LocalStore) -> None:
     log = ShedLog(store)
-    log.add(1.0, {"q": 0.5}, {"rows": 100}, ())
-    log.add(2.0, {"q": 0.5}, {}, ("the controller could not decide",))
+    log.add(Shed(1.0, {"q": 0.5}, {"rows": 100}, ()))
+    log.add(Shed(2.0, {"q": 0.5}, {}, ("the controller could not decide",)))
     assert [tuple(entry.reasons) for entry in read_shed_log(store)] == [(), ("the controller could not decide",)]
 
 
@@ -36,7 +36,7 @@ def test_a_later_driver_goes_on_with_the_numbers_over_many_files(store: LocalSto
     for part in (range(CHUNK + 5), range(CHUNK + 5, total)):
         log = ShedLog(store)
         for n in part:
-            log.add(float(n), {"q": n / total}, {"rows": n}, (f"reason {n}",))
+            log.add(Shed(float(n), {"q": n / total}, {"rows": n}, (f"reason {n}",)))
     found = read_shed_log(store)
     assert [entry.number for entry in found] == list(range(1, total + 1))
     assert [dict(entry.admitted)["rows"] for entry in found] == list(range(total))

@@ -77,3 +77,39 @@ def test_whatever_is_taken_when_the_estimate_is_what_came_in(steps: list[tuple[f
     assert rate.rows_per_s == pytest.approx((end - before) / (now - rate.from_s))
     assert rate.until_s == now
     assert rate.until_s - rate.from_s >= 4.0 or rate.from_s == log[0][0]
+
+
+def estimates(rows: list[int], every_s: float = 0.5) -> list[float]:
+    """After each sample, given the rows that came in since the one before it."""
+    estimator, end, found = InjectionRate(window_s=5.0), 0, []
+    for number, more in enumerate(rows):
+        end += more
+        estimator.add(sample(number * every_s, [0], [end]))
+        rate = estimator.estimate()
+        found.append(0.0 if rate is None else rate.rows_per_s)
+    return found
+
+
+def test_a_step_is_told_as_soon_as_it_is_sure() -> None:
+    found = estimates([50] * 12 + [160] * 12)
+    assert found[11] == 100.0
+    assert found[14] == 320.0, "after three samples, where the window would tell of 166"
+    assert found[-1] == 320.0
+
+
+def test_a_fall_takes_the_window_as_one_may_wait_with_it() -> None:
+    found = estimates([160] * 12 + [50] * 12)
+    assert 100.0 < found[14] < 320.0
+    assert found[-1] == 100.0
+
+
+@pytest.mark.parametrize("pattern", [[0, 0, 0, 200], [70, 70, 0], [100, 90, 110], [0, 130]])
+def test_batches_that_come_now_and_then_are_no_step(pattern: list[int]) -> None:
+    found = estimates([0, *(pattern * 20)])[24:]
+    mean = 2 * sum(pattern) / len(pattern)
+    assert all(abs(rate - mean) <= 0.45 * mean for rate in found)
+
+
+def test_a_single_burst_is_no_step() -> None:
+    found = estimates([0] + [50] * 12 + [500, 500] + [50] * 12)
+    assert max(found) <= 280.0 + 1e-9, "what the window has"

@@ -220,11 +220,13 @@ GOOD = Model(GRAPH, (Machine("a", 1),), (TaskInstance("q", 0, "a", 1.0, 0.1),), 
         ({"instances": (TaskInstance("q", 0, "z", 1, 1),)}, "worker of an instance: expected one of ['a'], got 'z'"),
         (
             {"instances": (TaskInstance("q", 3, "a", -1.0, 0.5),)},
-            "in_rate and cpu of instance 3 of task 'q': expected numbers that are not negative, got (-1.0, 0.5)",
+            "in_rate, cpu and floor of instance 3 of task 'q': "
+            "expected numbers that are not negative, got (-1.0, 0.5, 0.0)",
         ),
         (
             {"instances": (TaskInstance("q", 3, "a", 1.0, float("nan")),)},
-            "in_rate and cpu of instance 3 of task 'q': expected numbers that are not negative, got (1.0, nan)",
+            "in_rate, cpu and floor of instance 3 of task 'q': "
+            "expected numbers that are not negative, got (1.0, nan, 0.0)",
         ),
         (
             {"instances": (TaskInstance("q", 0, "a", 1, 1),) * 2},

@@ -143,7 +143,8 @@ def test_equation_11(given: float, cpu: float, current: float, accuracy: float) 
 
 
 def test_one_core_is_good_for_a_part_of_a_costly_task() -> None:
-    assert most_accurate(floats([0.5, 1.0, 2.5, UNKNOWN])).tolist() == [1.0, 1.0, 0.4, 1.0]
+    full, floor = floats([0.5, 1.0, 2.5, 2.5, UNKNOWN]), floats([0.0, 0.0, 0.0, 0.5, 0.5])
+    assert most_accurate(full, floor).tolist() == [1.0, 1.0, 0.4, 0.2, 1.0]
 
 
 def test_equations_12_and_13() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from springtide.bench.arena import arena
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.scenarios import Played, Scenario, Seen, play
-from springtide.control.economy import EconomyConfig
+from springtide.control.economy_config import EconomyConfig
 from springtide.metrics.report import QueryReport
 
 CYCLE_S = EconomyConfig().cycle_s

@@ -15,7 +15,8 @@ from springtide import App, rates, sinks, sources
 from springtide.bench.autoscale import SlowCount
 from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.trial import cluster_session, wait_for
-from springtide.control.economy import SHARED, EconomyConfig
+from springtide.control.economy import SHARED
+from springtide.control.economy_config import EconomyConfig
 from springtide.control.shedlog import Shed, read_shed_log
 from springtide.engine.running import Running
 from springtide.ids import WorkerId

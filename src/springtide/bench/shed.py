@@ -10,7 +10,7 @@ from springtide.bench.arena import arena
 from springtide.bench.figures import Findings, rounded
 from springtide.bench.overload import Numbers, Overload, Overloaded, run_overload
 from springtide.bench.shed_picture import draw
-from springtide.control.economy import EconomyConfig
+from springtide.control.economy_config import EconomyConfig
 from springtide.metrics.report import EpochReport
 from springtide.testing.kafka import Broker
 

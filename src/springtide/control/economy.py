@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from springtide.control.shedlog import ShedLog
+from springtide.control.economy_config import EconomyConfig
+from springtide.control.shedlog import Shed, ShedLog
 from springtide.control.tenant import Offer, Tenant
 from springtide.logs import room_logger
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
 from springtide.policies.shedding.graph import Graph
 from springtide.policies.shedding.model import InstanceKey, Machine, Model
-from springtide.policies.shedding.probabilities import desired_of_tasks
 from springtide.policies.shedding.verdict import QodDecision
 from springtide.policies.shedding.warmup import WarmUp, still_warming
 from springtide.waits import let_go
@@ -24,42 +22,31 @@ log = room_logger(__name__)
 
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
-CHANCE = 3.0
-"""Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
-MARGIN = 0.05
-"""The most for that: with few rows chance has too much of a say, and overload has to be met all the same."""
-SAME = 0.01
+JUMP = 1.15
+"""So many times the rows that the last decision was made for are no noise, and not to wait for the next one."""
+STEADY = 0.05
+"""Rates that differ by less are the same load."""
+GENTLE, SMALL = 0.2, 0.015
+"""Under the same load an accuracy goes this share of its way in a cycle, and no more than that at once: what makes it
+move is then mostly the noise of measuring."""
+TINY = 0.005
 """Accuracies that differ by less are not worth a change."""
-
-
-@dataclass(frozen=True)
-class EconomyConfig:
-    """How the controller works."""
-
-    cycle_s: float = 5.0
-    """From one look to the next."""
-    epoch_s: float = 1.5
-    """How long an epoch is to take: what does not fit is shed. Longer if much of it is not for rows."""
-    longest_s: float = 4.0
-    """How long it may take when a load jumps or not even the minimum accuracies fit, by the read limits."""
-    utilisation: float = 0.85
-    """The share of the cores that is planned for."""
-    rise: float = 0.2
-    """The most that an accuracy rises in one cycle; it falls at once."""
-
-    def __post_init__(self) -> None:
-        for name in ("cycle_s", "epoch_s", "longest_s", "utilisation", "rise"):
-            if not getattr(self, name) > 0:
-                raise Refused(f"{name}: expected more than 0, got {getattr(self, name)}")
+TO_SPARE = 1.1
+"""How many times the load has to fit for shedding to end at once."""
 
 
 @dataclass
 class Memory:
     """What one cycle leaves for the next."""
 
+    at: float = float("-inf")
     full_cpu: Mapping[str, float] = field(default_factory=dict)
     warming: tuple[WarmUp, ...] = ()
     graph: Graph | None = None
+    comes: dict[str, float] = field(default_factory=dict)
+    """By app: the rows a second that came."""
+    met: dict[str, float] = field(default_factory=dict)
+    """By app: the rows a second to be dealt with for which its accuracies were last set anew."""
 
 
 class Economy:
@@ -73,10 +60,10 @@ class Economy:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def join(self, tenant: Tenant, log: ShedLog) -> None:
+    def join(self, tenant: Tenant, shed_log: ShedLog) -> None:
         """An app is there; the cycles begin with the first that may shed."""
         with self._turn:
-            self._tenants[tenant.app] = (tenant, log)
+            self._tenants[tenant.app] = (tenant, shed_log)
             if self._thread is None and tenant.graph.may_shed:
                 self._stopped.clear()
                 self._thread = threading.Thread(target=self._run, name="springtide-economy", daemon=True)
@@ -94,20 +81,35 @@ class Economy:
             let_go(thread)
 
     def _run(self) -> None:
-        while not self._stopped.wait(self.config.cycle_s):
+        self._memory.at = self.clock()
+        while not self._stopped.wait(min(self.config.look_s, self.config.cycle_s)):
             try:
-                self.cycle()
+                self.look()
             except Exception as error:
                 # Whatever goes wrong here, the apps go on as they are, and people can read why.
                 log.exception("the controller could not decide")
                 self._note(f"the controller could not decide: {type(error).__name__}: {error}")
 
+    def look(self) -> QodDecision | None:
+        """A cycle, if it is time for one or a load has jumped; None if not."""
+        due = self.clock() - self._memory.at >= self.config.cycle_s
+        return self.cycle() if due or self._jumped() else None
+
+    def _jumped(self) -> bool:
+        """Whether much more comes than the last decision was made for."""
+        with self._turn:
+            for tenant, _ in self._tenants.values():
+                before, seen = self._memory.comes.get(tenant.app), tenant.look(self.config.cycle_s)
+                if before and seen is not None and seen.arriving > JUMP * before:
+                    return True
+        return False
+
     def cycle(self) -> QodDecision | None:
         """Look, decide, record, enact; None if there was too little to see."""
         with self._turn:
+            self._memory.at = self.clock()
             tenants = [tenant for tenant, _ in self._tenants.values()]
-            config = self.config
-            seen = {t: t.observe(config.cycle_s, config.epoch_s, config.longest_s) for t in tenants}
+            seen = {tenant: tenant.observe(self.config) for tenant in tenants}
             offers = {tenant: offer for tenant, offer in seen.items() if offer is not None}
             if not offers:
                 return None
@@ -116,19 +118,17 @@ class Economy:
             memory.warming = still_warming(memory.warming, model, self.clock())
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
-            wanted = self._wanted(offers, decision)
-            room = _room(model, decision, wanted)
+            wanted = self._wanted(offers, decision, _room(model, decision))
             for tenant, offer in offers.items():
-                self._enact(tenant, wanted[tenant], self._admitted(offer, room, decision), decision)
+                memory.comes[tenant.app] = offer.comes
+                self._enact(tenant, offer, wanted[tenant], decision)
             self._move(tenants, decision)
             return decision
 
     def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
         machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
         several = len(offers) > 1
-        instances = tuple(
-            i for tenant, offer in offers.items() for i in tenant.instances(offer, among_others=several)
-        )
+        instances = tuple(i for tenant, offer in offers.items() for i in tenant.instances(offer, among_others=several))
         there = {instance.task for instance in instances}
         tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
         queries = tuple(query for tenant in offers for query in tenant.queries())
@@ -142,48 +142,54 @@ class Economy:
             {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
         )
 
-    def _wanted(self, offers: Mapping[Tenant, Offer], decision: QodDecision) -> dict[Tenant, dict[str, float]]:
+    def _wanted(
+        self, offers: Mapping[Tenant, Offer], decision: QodDecision, room: float
+    ) -> dict[Tenant, dict[str, float]]:
         """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
 
         Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
         on its way.
         """
+        steady = {tenant: self._steady(tenant, offer) for tenant, offer in offers.items()}
         wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
         queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
         ceiling: dict[int, float] = {}
         for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
             name = tenant.step(query.name) or query.name
             now, goal = tenant.accuracy[name], decision.accuracy[query.name]
-            taken = sum(min(source.rate, source.taken) for source in offers[tenant].snapshot.sources)
-            least = _safely(query.minimum_accuracy, taken * self.config.cycle_s)
+            least = offers[tenant].least[name]
             most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
+            if steady[tenant] and room < TO_SPARE:
+                goal = _gently(now, goal)
             asked = max(least, min(goal, now + self.config.rise, most))
-            asked = now if abs(asked - now) < SAME and least <= now and asked < 1 else asked
             wanted[tenant][name] = asked
             if asked < goal:
                 ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
         return wanted
 
-    def _admitted(self, offer: Offer, room: float | None, decision: QodDecision) -> dict[str, int]:
-        """By source: the rows that can be worked on in one epoch; nothing if that is not known."""
-        if room is None:
-            return {}
-        longest_s = max(self.config.longest_s, 4 * offer.pace.fixed_s)
-        if decision.below_minimum:
-            # As long as rows have to wait anyway: the longer an epoch, the more of it is for rows.
-            longest_s = max(longest_s, min(_waiting_s(offer), 2 * self.config.cycle_s))
-        most_s = longest_s * room * offer.pace.room(longest_s) / offer.pace.room(offer.epoch_s)
-        return {name: max(FEWEST, round(rate * most_s)) for name, rate in offer.rates.items() if rate > 0}
+    def _steady(self, tenant: Tenant, offer: Offer) -> bool:
+        """Whether an app has the load that its accuracies were set for; if not, they are about to be set anew."""
+        due, met = sum(offer.rates.values()), self._memory.met.get(tenant.app)
+        if met is not None and abs(due - met) <= STEADY * met:
+            return True
+        self._memory.met[tenant.app] = due
+        return False
 
-    def _enact(
-        self, tenant: Tenant, wanted: Mapping[str, float], rows: Mapping[str, int], decision: QodDecision
-    ) -> None:
+    def _enact(self, tenant: Tenant, offer: Offer, wanted: Mapping[str, float], decision: QodDecision) -> None:
+        rows = _admitted(offer, tenant.shares(wanted))
         if wanted != tenant.accuracy:
             tenant.shed(wanted)
         if rows:
             tenant.admit(rows)
-        _, log = self._tenants[tenant.app]
-        log.add(self.clock(), wanted, rows, _told(tenant, decision))
+        _, shed_log = self._tenants[tenant.app]
+        before = shed_log.last
+        shed_log.add(
+            Shed(
+                self.clock(), wanted, rows, (*_shortage(tenant, offer), *_told(tenant, decision)),
+                comes=round(offer.comes, 1), allowed=_finite(offer.allowed), missing=round(offer.missing, 1),
+            )
+        )  # fmt: skip
+        _tell(tenant, before, shed_log.last)
 
     def _move(self, tenants: list[Tenant], decision: QodDecision) -> None:
         for move in decision.moves:
@@ -193,41 +199,67 @@ class Economy:
                     self._moved(tenant, step, move.instance, move.target, move.reason)
 
     def _moved(self, tenant: Tenant, step: str, instance: InstanceKey, target: str, reason: str) -> None:
-        _, log = self._tenants[tenant.app]
+        _, shed_log = self._tenants[tenant.app]
         try:
             tenant.move(step, instance[1], target)
         except Refused as refused:
-            log.add(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",))
+            shed_log.add(Shed(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",)))
         else:
             self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock()))
-            log.add(self.clock(), tenant.accuracy, {}, (reason,))
+            shed_log.add(Shed(self.clock(), tenant.accuracy, {}, (reason,)))
 
     def _note(self, reason: str) -> None:
         with self._turn:
-            for tenant, log in self._tenants.values():
-                log.add(self.clock(), tenant.accuracy, {}, (reason,))
+            for tenant, shed_log in self._tenants.values():
+                shed_log.add(Shed(self.clock(), tenant.accuracy, {}, (reason,)))
 
 
-def _safely(minimum: float, rows: float) -> float:
-    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
-    chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
-    return min(1.0, minimum + min(chance, MARGIN))
+def _gently(now: float, goal: float) -> float:
+    """A small step of the way to a goal, if it is worth one; to full accuracy it always is."""
+    if goal >= 1:
+        return min(1.0, now + SMALL)
+    step = max(-SMALL, min(SMALL, GENTLE * (goal - now)))
+    return now if abs(step) < TINY else now + step
 
 
-def _waiting_s(offer: Offer) -> float:
-    """How long it takes the rows that wait now to arrive, at the source where that is longest."""
-    return max((s.lag_rows / s.rate for s in offer.snapshot.sources if s.rate > 0), default=0.0)
+def _admitted(offer: Offer, shares: Mapping[str, float]) -> dict[str, int]:
+    """By source: the rows that the longest epoch has room for; nothing if that is not known."""
+    rows, due = offer.rows_an_epoch(shares), sum(offer.rates.values())
+    if rows is None or due <= 0:
+        return {}
+    return {name: max(FEWEST, round(rows * rate / due)) for name, rate in offer.rates.items() if rate > 0}
 
 
-def _room(model: Model, decision: QodDecision, wanted: Mapping[Tenant, Mapping[str, float]]) -> float | None:
-    """How many times the work of all tasks fits into the fullest machine, at the accuracy that is wanted."""
-    levels = {tenant.task(query): share for tenant, some in wanted.items() for query, share in some.items()}
-    accuracy = desired_of_tasks(model.graph, np.array([levels[query.name] for query in model.graph.queries]))
+def _room(model: Model, decision: QodDecision) -> float:
+    """How many times the work of all tasks at full accuracy fits into the fullest machine."""
     load: dict[str, float] = {}
     for instance in model.instances:
-        cost = decision.full_cpu.get(instance.task, 0.0) * float(accuracy[model.graph.index[instance.task]])
-        load[instance.worker] = load.get(instance.worker, 0.0) + cost
-    return min((machine.cores / load[machine.id] for machine in model.machines if load.get(machine.id)), default=None)
+        load[instance.worker] = load.get(instance.worker, 0.0) + decision.full_cpu.get(instance.task, 0.0)
+    free = dict(zip(model.machine_index, model.available.tolist(), strict=True))
+    return min((free[worker] / cores for worker, cores in load.items() if cores > 0), default=math.inf)
+
+
+def _shortage(tenant: Tenant, offer: Offer) -> tuple[str, ...]:
+    """What is said when not even the minimum accuracies fit."""
+    if not offer.missing:
+        return ()
+    return (
+        f"{tenant.app}: {offer.comes:,.0f} rows/s come, and the minimum accuracies leave room for "
+        f"{offer.allowed:,.0f}: {offer.missing:,.0f} rows/s have to wait; more workers or lower minima would help",
+    )
+
+
+def _tell(tenant: Tenant, before: Shed | None, now: Shed | None) -> None:
+    """Put a shortage into the log of the process, when it begins and when it is over."""
+    was, is_now = before is not None and before.missing > 0, now is not None and now.missing > 0
+    if now is not None and is_now and not was:
+        log.warning("%s", now.reasons[0])
+    elif was and not is_now:
+        log.info("%s: the minimum accuracies have room for all rows that come again", tenant.app)
+
+
+def _finite(rate: float) -> float | None:
+    return round(rate, 1) if math.isfinite(rate) else None
 
 
 def _told(tenant: Tenant, decision: QodDecision) -> tuple[str, ...]:

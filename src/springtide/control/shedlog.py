@@ -1,7 +1,7 @@
 """What the controller decided for one app, cycle by cycle; JSON lines in the checkpoint, where it changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from springtide.blocks.store import Store
 from springtide.control.lines import Lines
@@ -11,17 +11,28 @@ CHUNK = 64
 """Entries in one file."""
 
 
+TOLD = 0.02
+"""Of the rows that come: what is missing is told anew when it has changed by more."""
+
+
 @dataclass(frozen=True)
 class Shed:
-    """One decision."""
+    """One decision. Rates are rows a second."""
 
-    number: int
     at: float
     accuracy: Mapping[str, float]
     """By query: the share of its sources' rows that is processed for it."""
     admitted: Mapping[str, int]
     """By source: the rows that it may give in an epoch."""
     reasons: Sequence[str]
+    comes: float = 0.0
+    """What comes in."""
+    allowed: float | None = None
+    """What the app keeps up with while all its queries have their minimum accuracy; None if that is not known."""
+    missing: float = 0.0
+    """What comes in and has to wait, as not even the minimum accuracies leave room for it."""
+    number: int = 0
+    """Which decision of the app it is."""
 
 
 class ShedLog:
@@ -34,16 +45,20 @@ class ShedLog:
             self._lines.remember(entry.number, asdict(entry))
         self.last = before[-1] if before else None
 
-    def add(
-        self, at: float, accuracy: Mapping[str, float], admitted: Mapping[str, int], reasons: Sequence[str]
-    ) -> None:
+    def add(self, decision: Shed) -> None:
         """Note a decision, if it is another one than before."""
         last = self.last
-        if last is not None and dict(last.accuracy) == dict(accuracy) and (not reasons or admitted):
+        if last is not None and _same(last, decision):
             return
-        number = 1 if last is None else last.number + 1
-        self.last = Shed(number, at, dict(accuracy), dict(admitted), tuple(reasons))
-        self._lines.put(number, asdict(self.last))
+        self.last = replace(decision, number=1 if last is None else last.number + 1)
+        self._lines.put(self.last.number, asdict(self.last))
+
+
+def _same(before: Shed, now: Shed) -> bool:
+    """Whether a decision is what was decided before; one without read limits is told for its reasons."""
+    alike = dict(before.accuracy) == dict(now.accuracy) and (not now.reasons or bool(now.admitted))
+    known = bool(before.missing) == bool(now.missing) and abs(now.missing - before.missing) <= TOLD * now.comes
+    return alike and known
 
 
 def read_shed_log(store: Store) -> list[Shed]:

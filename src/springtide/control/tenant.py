@@ -1,14 +1,17 @@
 """One app as the economy sees it: what its steps cost, what is offered to it, and what can be changed."""
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from springtide.dataflow.economy import working_for
+from springtide.control.economy_config import EconomyConfig
+from springtide.dataflow.economy import served, working_for
 from springtide.dataflow.graph import Graph as Dataflow
 from springtide.dataflow.graph import Keyed, Sink, Source
 from springtide.engine.running import Running
 from springtide.ids import InstanceId, WorkerId
-from springtide.metrics.pace import EpochPace, beside_rows_s, pace
+from springtide.metrics.cost import EpochCost, StepSample, epoch_cost, lengths_s
+from springtide.metrics.report import EpochReport
 from springtide.metrics.snapshot import Snapshot
 from springtide.metrics.snapshot import Worker as Measured
 from springtide.metrics.window import Shape, observe
@@ -16,8 +19,16 @@ from springtide.migration.errors import Refused
 from springtide.policies.shedding.graph import Query, Task
 from springtide.policies.shedding.model import TaskInstance
 
+CHANCE = 3.0
+"""Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
+MARGIN = 0.05
+"""The most for that: with few rows chance has too much of a say, and overload has to be met all the same."""
+GRAIN = 0.005
+"""The least that a query is to have changes in steps of this size."""
 LOOK_BACK = 32
-"""Epochs that tell how long one takes."""
+"""Epochs that tell what one costs."""
+MOST_IDLE = 0.9
+"""Of an epoch, however long it takes beside its rows."""
 COLD = 3
 """The first epochs of a driver, many times as long as others: for a long time all would seem to take that long."""
 
@@ -27,13 +38,43 @@ class Offer:
     """What one app brought to a cycle."""
 
     snapshot: Snapshot
-    pace: EpochPace
+    cost: EpochCost
     rates: Mapping[str, float]
     """By source: rows a second to be dealt with, those that wait too."""
-    beside_s: Mapping[str, float]
-    """By step: the useful time that it takes in every epoch, whatever its rows."""
+    least: Mapping[str, float]
+    """By query: what it is to have at least, a little more than its minimum accuracy."""
+    kept: Mapping[str, float]
+    """By step: rows of sources a second that were for it."""
+    due: Mapping[str, float]
+    """By step: rows of sources a second that are to be dealt with."""
     epoch_s: float
     """How long its epochs are to take."""
+    idle: float
+    """The cores that are planned for and lost while an epoch works on no rows."""
+    longest_s: float
+    """How long they may take."""
+    allowed: float
+    """Rows a second that it keeps up with in the longest epochs, with all queries at their minimum accuracy."""
+
+    @property
+    def comes(self) -> float:
+        """Rows a second that come in, beside those that wait."""
+        return self.snapshot.arriving
+
+    @property
+    def missing(self) -> float:
+        """Rows a second that come in and have to wait: not even the minimum accuracies leave room for them."""
+        return max(0.0, self.comes - self.allowed)
+
+    def rows_an_epoch(self, shares: Mapping[str, float]) -> float | None:
+        """The rows that the longest epoch has room for; None if they seem to cost nothing."""
+        return self.cost.rows_within(self.longest_s, shares)
+
+
+def safely(minimum: float, rows: float) -> float:
+    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
+    chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
+    return min(1.0, math.ceil((minimum + min(chance, MARGIN)) / GRAIN - 1e-9) * GRAIN)
 
 
 class Tenant:
@@ -43,6 +84,9 @@ class Tenant:
         self.app, self.graph, self._running = app, graph, running
         self.accuracy = {sink.name: 1.0 for sink in graph.of(Sink)}
         """By query: what it is to have from now on."""
+        self.minima = {sink.name: sink.restrictions.minimum_accuracy for sink in graph.of(Sink)}
+        self._served = {step: tuple(sink.name for sink in served(graph, step)) for step in graph.feeders}
+        self._sources = {step: _sources_of(graph, step) for step in graph.feeders}
 
     def task(self, step: str) -> str:
         return f"{self.app}/{step}"
@@ -67,49 +111,96 @@ class Tenant:
             movable = isinstance(self.graph[step], Keyed)  # Others have no slices, and run where there is room.
             yield Task(self.task(step), tuple(keyed), tuple(leaving.get(step, ())), movable)
 
-    def observe(self, cycle_s: float, epoch_s: float, longest_s: float) -> Offer | None:
-        """The last cycle; None if there was too little to see, or a migration makes it hard to tell."""
+    def shares(self, accuracy: Mapping[str, float]) -> dict[str, float]:
+        """By step: the share of its sources' rows that it works on, if queries have these accuracies."""
+        return {step: max(accuracy[query] for query in queries) for step, queries in self._served.items()}
+
+    def look(self, window_s: float) -> Snapshot | None:
+        """What was measured lately; None if there was too little to see, or a migration makes it hard to tell."""
         reports = self._running.reports[COLD:][-LOOK_BACK:]
-        plan = self._running.plan
-        workers = tuple(Measured(w.id, w.slots, host=w.host) for w in plan.workers)
-        snapshot = observe(reports, Shape(_edges(self.graph), workers), cycle_s)
+        workers = tuple(Measured(w.id, w.slots, host=w.host) for w in self._running.plan.workers)
+        return observe(reports, Shape(_edges(self.graph), workers), window_s)
+
+    def observe(self, config: EconomyConfig) -> Offer | None:
+        """The last cycle, and what is to be dealt with in the next ones."""
+        snapshot = self.look(config.cycle_s)
         if snapshot is None:
             return None
-        real = [r for r in reports if not r.replayed]
-        beside = {step: beside_rows_s(real, step) for step in self.graph.feeders}
-        found = pace(real, _slots_at_work(snapshot), sum(beside.values()), self._running.cores)
-        length_s = found.length_s(epoch_s, longest_s)
-        usual_s = length_s + snapshot.epoch_s
+        reports = [r for r in self._running.reports[COLD:][-LOOK_BACK:] if not r.replayed]
+        samples = {step: [self._sample(step, report) for report in reports] for step in self.graph.feeders}
+        present = sum(report.plan == reports[-1].plan for report in reports)
+        cost = epoch_cost(lengths_s(reports), samples, _slots_at_work(snapshot), self._running.cores, present)
+        usual_s = cost.pace.length_s(config.epoch_s, config.longest_s)
+        # What came in during the last epoch is no backlog.
+        fresh_s = min(usual_s + snapshot.epoch_s, config.cycle_s)
         rates = {
-            s.name: s.rate + max(0.0, s.lag_rows - s.rate * usual_s) / cycle_s for s in snapshot.sources
-        }  # fmt: skip
-        return Offer(snapshot, found, rates, beside, length_s)
+            s.name: s.rate + max(0.0, s.lag_rows - s.rate * fresh_s) / (config.catch_up_cycles * config.cycle_s)
+            for s in snapshot.sources
+        }
+        kept = {
+            step: sum(sample.kept for sample in some[-snapshot.epochs :]) / snapshot.window_s
+            for step, some in samples.items()
+        }
+        due = {step: sum(rates.get(source, 0.0) for source in self._sources[step]) for step in self.graph.feeders}
+        rows = sum(min(source.rate, source.taken) for source in snapshot.sources) * config.cycle_s
+        least = {query: safely(minimum, rows) for query, minimum in self.minima.items()}
+        shares = self.shares(least)
+        longest_s = self._longest_s(snapshot, cost, shares, config)
+        needed_s = cost.epoch_for(sum(rates.values()), shares, config.utilisation) or longest_s
+        epoch_s = min(max(usual_s, needed_s), longest_s)
+        idle = config.utilisation * _slots_at_work(snapshot) * min(cost.pace.fixed_s / epoch_s, MOST_IDLE)
+        allowed = _sustained(cost, longest_s, shares)
+        return Offer(snapshot, cost, rates, least, kept, due, epoch_s, idle, longest_s, allowed)
+
+    def _longest_s(
+        self, snapshot: Snapshot, cost: EpochCost, shares: Mapping[str, float], config: EconomyConfig
+    ) -> float:
+        """How long an epoch may take. The longer it is, the more of it is for rows: so as long as rows have to wait."""
+        usual_s = max(config.longest_s, 4 * cost.pace.fixed_s)
+        if snapshot.arriving <= _sustained(cost, usual_s, shares):
+            return usual_s
+        waiting_s = max((s.lag_rows / s.rate for s in snapshot.sources if s.rate > 0), default=0.0)
+        return max(usual_s, min(waiting_s, 2 * config.cycle_s))
+
+    def _sample(self, step: str, report: EpochReport) -> StepSample:
+        """A step in an epoch, in rows of its sources."""
+        taken = {source.name: source.rows_in or 0 for source in report.sources}
+        rows = sum(taken.get(source, 0) for source in self._sources[step]) if taken else report.rows_in
+        told = {query.query: query.accuracy for query in report.queries}
+        share = max((told.get(query, 1.0) for query in self._served[step]), default=1.0)
+        found = [operator for operator in report.operators if operator.step == step]
+        useful = sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for o in found)
+        return StepSample(share * rows, (1 - share) * rows, useful)
 
     def instances(self, offer: Offer, *, among_others: bool = False) -> Iterator[TaskInstance]:
-        """Instances with what they took in, and the cores that they need for it.
+        """Instances with what they took in, the cores that they need for it, and those that they need anyway.
 
-        The busiest instance of a step stands for all, as an epoch waits for it. What an epoch takes beside its rows
-        makes each row dearer. So do cores that its instances leave idle, unless there are other apps to use them;
-        that apps wait for one another is in the sum of what all need.
+        What an epoch takes beside its rows idles all slots, and so does a slot that has nothing to do while others
+        have, unless there are other apps to use them: that apps wait for one another is in the sum of what all need.
         """
-        snapshot = offer.snapshot
+        snapshot, pace = offer.snapshot, offer.cost.pace
         slots = _slots_at_work(snapshot)
-        own = replace(offer.pace, cores=max(slots, offer.pace.cores)) if among_others else offer.pace
-        dearer = slots / max(own.room(offer.epoch_s), 0.1)
-        alone = snapshot.workers[0].id if len(snapshot.workers) == 1 else WorkerId("")
-        known = {worker.id for worker in snapshot.workers}
-        for step, found in snapshot.operators.items():
-            if step not in self.graph.feeders:
-                continue
-            busy = [i for i in found if i.records_in] or found  # Who only stands by has none.
-            beside_s = offer.beside_s[step] * snapshot.epochs / len(busy)
-            for_rows_s = max(0.0, max(i.useful_s for i in busy) - beside_s)
-            busiest = for_rows_s / snapshot.window_s * dearer
+        alone = slots / pace.cores
+        among = 1 / (1 - min(pace.fixed_s / offer.epoch_s, MOST_IDLE))
+        dear, beside = (among, 0.0) if among_others else (alone, offer.idle)
+        operators = {step: found for step, found in snapshot.operators.items() if step in self.graph.feeders}
+        at_work = {step: [i for i in found if i.records_in] or list(found) for step, found in operators.items()}
+        everywhere = sum(map(len, at_work.values()))
+        for step, busy in at_work.items():
+            cost, share = offer.cost.steps[step], dear / len(busy)
+            floor = beside / everywhere + offer.due[step] * cost.shed_s * share
+            cpu = floor + offer.kept[step] * (cost.kept_s - cost.shed_s) * share
             taken = self._reaching(step, snapshot) / len(busy)
             for instance in busy:
-                worker = instance.worker if instance.worker in known else alone
+                worker = self._place(instance.worker, snapshot)
                 if worker:
-                    yield TaskInstance(self.task(step), instance.number, worker, taken, busiest)
+                    yield TaskInstance(self.task(step), instance.number, worker, taken, cpu, floor)
+
+    def _place(self, worker: WorkerId, snapshot: Snapshot) -> WorkerId | None:
+        """Where an instance runs; a report need not name the only worker there is."""
+        if any(worker == each.id for each in snapshot.workers):
+            return worker
+        return snapshot.workers[0].id if len(snapshot.workers) == 1 else None
 
     def _reaching(self, step: str, snapshot: Snapshot) -> float:
         """Rows a second of a step's sources and keyed steps that were not shed before it."""
@@ -152,6 +243,12 @@ class Tenant:
         self._running.move(step, share.slices_of(InstanceId(instance)), target)
 
 
+def _sustained(cost: EpochCost, epoch_s: float, shares: Mapping[str, float]) -> float:
+    """Rows a second that epochs of a length get through, one after the other."""
+    rows = cost.rows_within(epoch_s, shares)
+    return float("inf") if rows is None else rows / epoch_s
+
+
 def _slots_at_work(snapshot: Snapshot) -> int:
     """Of the workers that have instances: others lend an epoch no cores."""
     at_work = {instance.worker for instance in snapshot.instances}
@@ -160,3 +257,11 @@ def _slots_at_work(snapshot: Snapshot) -> int:
 
 def _edges(graph: Dataflow) -> tuple[tuple[str, str], ...]:
     return tuple((up, step) for step, producers in graph.feeders.items() for up in sorted(producers))
+
+
+def _sources_of(graph: Dataflow, step: str) -> frozenset[str]:
+    """The sources whose rows reach a step, in whatever form."""
+    found: set[str] = set()
+    for producer in graph.feeders[step]:
+        found |= {producer} if isinstance(graph[producer], Source) else _sources_of(graph, producer)
+    return frozenset(found)

@@ -7,6 +7,7 @@ partition: a partition that nobody takes from adds its growing lag, one without 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,19 @@ def between(earlier: Sample, later: Sample) -> Rate:
     return Rate(earlier.at_s, later.at_s, found)
 
 
+RISE_S = 1.4
+"""A rate that is higher in all samples for so long is a load that rises, and no burst."""
+RISE = 1.1
+"""How many times the highest rate before it is no chance."""
+
+
 @dataclass
 class InjectionRate:
-    """The rate over the last `window_s` seconds of samples; wider if they come more seldom."""
+    """The rate over the last `window_s` seconds of samples; wider if they come more seldom.
+
+    A rate that rises in a step is told as soon as that is sure, and not smeared over the whole window: it is that of
+    the last samples if each of them tells of more rows than any before. Batches that come now and then do not.
+    """
 
     window_s: float = 5.0
     _samples: deque[Sample] = field(default_factory=deque, init=False)
@@ -71,4 +82,13 @@ class InjectionRate:
         """The rate up to the last sample; None before there are two."""
         if len(self._samples) < 2:
             return None
-        return between(self._samples[0], self._samples[-1])
+        return between(self._samples[self._risen()], self._samples[-1])
+
+    def _risen(self) -> int:
+        """The sample since which the rate is higher than ever in the window; the first one if there is none."""
+        samples = list(self._samples)
+        since = next((i for i in range(len(samples) - 1, -1, -1) if samples[-1].at_s - samples[i].at_s >= RISE_S), 0)
+        rates = [between(a, b).rows_per_s for a, b in pairwise(samples)]
+        before, after = rates[:since], rates[since:]
+        sure = len(before) >= 2 and len(after) >= 3
+        return since if sure and min(after) > RISE * max(before) else 0

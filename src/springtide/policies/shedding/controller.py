@@ -36,7 +36,7 @@ def decide(model: Model, warming: Collection[InstanceKey] = frozenset(), *, seed
     settling = set(model.place[new].tolist())
     costs = full_costs(model, accuracy, model.task[new])
     limits = Limits(graph)
-    _one_core_each(costs, limits)
+    _one_core_each(costs, model.floors, limits)
     wanted = np.minimum(graph.query_minima, limits.most)
     held = minima(model, costs, graph.pairs.highest(wanted))
     moves = relocated(held, warming, settling, seed)
@@ -45,9 +45,9 @@ def decide(model: Model, warming: Collection[InstanceKey] = frozenset(), *, seed
     return _decision(model, rise, limits, moves, accuracy.current)
 
 
-def _one_core_each(costs: Floats, limits: Limits) -> None:
+def _one_core_each(costs: Floats, floors: Floats, limits: Limits) -> None:
     """No query is more accurate than a core an instance makes each of its tasks."""
-    most = most_accurate(costs)
+    most = most_accurate(costs, floors)
     tasks = np.flatnonzero(most < 1)
     if len(tasks):
         limits.lower(tasks, most[tasks], limits.one_core)

@@ -1,6 +1,9 @@
-"""What accuracy costs: CPU and accuracy are proportional (equations 6 to 13 of Stream Economics).
+"""What accuracy costs: a floor, and CPU in proportion to the accuracy (equations 6 to 13 of Stream Economics).
 
-CPU is that of one instance, in cores. An instance is one thread: it never has more than one core.
+There CPU and accuracy are proportional as they are. Here an epoch has its price without a row, and a row that is shed
+has one too: that is the floor of an instance, which machines give away before they share out the rest.
+
+CPU is that of one instance, in cores, above its floor. An instance is one thread: it never has more than one core.
 """
 
 import numpy as np
@@ -22,7 +25,7 @@ def expected_cpu(model: Model) -> Floats:
     """
     slowest = model.in_rate == model.least[model.task]
     found = np.zeros(len(model.size))
-    np.maximum.at(found, model.task[slowest], model.cpu[slowest])
+    np.maximum.at(found, model.task[slowest], (model.cpu - model.floor)[slowest])
     return found
 
 
@@ -52,9 +55,10 @@ def obtained_accuracy(given: Floats, full: Floats, current: Floats) -> Floats:
     return np.where(full == UNKNOWN, some, np.minimum(found, 1.0))
 
 
-def most_accurate(full: Floats) -> Floats:
+def most_accurate(full: Floats, floor: Floats) -> Floats:
     """The accuracy that one core is good for."""
-    return np.where(full == UNKNOWN, 1.0, CORE / np.maximum(full, CORE))
+    left = np.maximum(0.0, CORE - floor)
+    return np.where(full == UNKNOWN, 1.0, np.divide(left, full, out=np.ones(len(full)), where=full > left))
 
 
 def slack(asked: Floats, instances: Ints, available: Floats) -> Floats:

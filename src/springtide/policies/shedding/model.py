@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from springtide.policies.shedding.arrays import Floats, Ints, floats, ints, lowest, sound, total
+from springtide.policies.shedding.arrays import Floats, Ints, floats, highest, ints, lowest, sound, total
 from springtide.policies.shedding.graph import BadModel, Graph
 
 Edge = tuple[str, str]
@@ -27,6 +27,8 @@ class TaskInstance(NamedTuple):
     """Rows a second that it took in: after what was shed before it."""
     cpu: float
     """Cores in use."""
+    floor: float = 0.0
+    """Of these, the cores that it takes at whatever accuracy: what an epoch takes beside its rows, and rows to shed."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class Model:
             raise BadModel("the instances of a task", "a number of its own for each", twice)
         if not self.size.all():
             raise BadModel(f"task {self.graph.names[int(self.size.argmin())]!r}", "an instance", ())
-        if not (sound(self.in_rate) and sound(self.cpu)):
+        if not (sound(self.in_rate) and sound(self.cpu) and sound(self.floor)):
             bad = next(each for each in self.instances if not sound(floats(each[3:])))
-            what = f"in_rate and cpu of instance {bad.number} of task {bad.task!r}"
-            raise BadModel(what, "numbers that are not negative", bad[3:])
+            what = f"in_rate, cpu and floor of instance {bad.number} of task {bad.task!r}"
+            raise BadModel(what, "numbers that are not negative", tuple(bad[3:]))
         if not sound(self.edge_rates):
             edge = self.graph.edges[int(np.argmin((self.edge_rates >= 0) & (self.edge_rates < math.inf)))]
             raise BadModel(f"output rate of {edge[0]!r} to {edge[1]!r}", "rows a second", self.out_rates.get(edge))
@@ -119,6 +121,16 @@ class Model:
         return floats(self._columns[4])
 
     @cached_property
+    def floor(self) -> Floats:
+        """By instance."""
+        return floats(self._columns[5])
+
+    @cached_property
+    def floors(self) -> Floats:
+        """By task: the highest floor of its instances."""
+        return highest(self.floor, self.task, len(self.graph.tasks))
+
+    @cached_property
     def size(self) -> Ints:
         """By task: its instances."""
         return np.bincount(self.task, minlength=len(self.graph.tasks))
@@ -147,8 +159,8 @@ class Model:
 
     @cached_property
     def available(self) -> Floats:
-        """By machine: the cores that tasks may use; other processes keep theirs."""
+        """By machine: the cores that tasks may use for accuracy; other processes and floors keep theirs."""
         cores = floats([machine.cores for machine in self.machines])
         in_use = floats([machine.cpu_in_use for machine in self.machines])
         others = np.maximum(0.0, in_use - total(self.cpu, self.place, len(cores)))
-        return np.maximum(0.0, cores - others)
+        return np.maximum(0.0, cores - others - total(self.floor, self.place, len(cores)))
