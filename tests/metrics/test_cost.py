@@ -58,7 +58,7 @@ def test_the_three_parts_of_a_step_are_told_apart() -> None:
     rows = [(100, 0), (900, 0), (2000, 500), (1500, 1500), (1200, 4000), (800, 3000), (400, 6000)]
     found = step_cost(samples(*rows, beside=0.3, kept=0.001, shed=0.00005))
     assert found.kept_s == pytest.approx(0.001, rel=0.1)
-    assert found.beside_s == pytest.approx(0.3, abs=0.05)
+    assert found.beside_s == pytest.approx(0.3, abs=0.1)
     assert found.shed_s == pytest.approx(0.00005, abs=0.00003)
 
 

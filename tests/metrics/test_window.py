@@ -89,6 +89,23 @@ def test_a_source_that_can_not_tell() -> None:
     assert found.sources == (Source("lines", 50.0, 0.0, 1.5, 50.0, 50.0),)
 
 
+def test_a_source_that_does_not_answer_for_a_while_has_not_lost_its_rows() -> None:
+    """Neither is its backlog gone meanwhile, nor has it come in all at once afterwards."""
+    steady = [epoch(n, lag=5000 + 200 * n) for n in range(6)]
+    quiet = [replace_lag(report, None) for report in steady[4:]]
+    found = snapshot(*steady[:4], *quiet)
+    assert found.sources[0].lag_rows == 5600
+    assert found.sources[0].rate == pytest.approx(150.0)
+    again = snapshot(*steady[:3], *(replace_lag(report, None) for report in steady[3:5]), steady[5])
+    assert (again.sources[0].lag_rows, again.sources[0].rate) == (6000, pytest.approx(150.0))
+    assert observe([steady[0], *quiet], SHAPE, 60.0) is None
+
+
+def replace_lag(report: EpochReport, lag: int | None) -> EpochReport:
+    sources = tuple(replace(source, lag_rows=lag) for source in report.sources)
+    return replace(report, lag_rows=lag, sources=sources)
+
+
 def test_a_source_that_knows_how_fast_rows_come_in_is_believed() -> None:
     epochs = [epoch(n, lag=50 * n) for n in range(5)]
     last = replace(epochs[-1], sources=(replace(epochs[-1].sources[0], injected_rows_per_s=81.5),))

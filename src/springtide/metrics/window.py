@@ -27,7 +27,7 @@ def observe(reports: Sequence[EpochReport], shape: Shape, window_s: float) -> Sn
 
     The epoch before them says when the window begins and how much waited then.
     """
-    found = _window(reports, window_s)
+    found = _known(_window(reports, window_s))
     if len(found) < 2:
         return None
     before, during = found[0], found[1:]
@@ -64,6 +64,25 @@ def _window(reports: Sequence[EpochReport], window_s: float) -> list[EpochReport
         if report.plan != last.plan or last.ended_at - report.ended_at >= window_s:
             break
     return found[::-1]
+
+
+def _known(found: list[EpochReport]) -> list[EpochReport]:
+    """From the first to the last epoch that says what waited at its sources.
+
+    A broker that does not answer for a while must not look like a topic from which all rows are gone.
+    """
+    known = _knowing(found)
+    return found[known[0] : known[-1] + 1] if known else []
+
+
+def _knowing(found: Sequence[EpochReport]) -> list[int]:
+    """Which epochs say what waited at all sources that ever say so."""
+    tell = {source.name for report in found for source in report.sources if source.lag_rows is not None}
+    return [
+        i
+        for i, report in enumerate(found)
+        if all(source.lag_rows is not None for source in report.sources if source.name in tell)
+    ]
 
 
 def _steps(during: Sequence[EpochReport]) -> list[str]:
@@ -111,7 +130,8 @@ def _sources(found: Sequence[EpochReport], seconds: float) -> tuple[Source, ...]
 def _last_third(found: Sequence[EpochReport], end: int) -> int:
     """Where a third of the window begins that ends with an epoch."""
     third_s = (found[-1].ended_at - found[0].ended_at) / 3
-    return max((i for i in range(end) if found[end].ended_at - found[i].ended_at >= third_s), default=0)
+    known = [i for i in _knowing(found) if i < end]
+    return max((i for i in known if found[end].ended_at - found[i].ended_at >= third_s), default=0)
 
 
 def _due(found: Sequence[EpochReport]) -> dict[str, float]:
