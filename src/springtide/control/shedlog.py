@@ -22,6 +22,12 @@ class Shed:
     admitted: Mapping[str, int]
     """By source: the rows that it may give in an epoch."""
     reasons: Sequence[str]
+    missing: float = 0.0
+    """Rows a second that come and that not even the minimum accuracies leave room for; 0 if all fits."""
+    comes: float = 0.0
+    """Rows a second that come."""
+    allowed: float = 0.0
+    """Rows a second that the minimum accuracies leave room for."""
 
 
 class ShedLog:
