@@ -9,7 +9,16 @@ import pytest
 from rich.console import Console
 
 from springtide.bench.overload import Arrivals, Overload, Overloaded
-from springtide.bench.shed import CYCLE_S, ShedBench, accounting_error, accuracies, lag_cycles, latencies, percentile
+from springtide.bench.shed import ShedBench, Told
+from springtide.bench.shed_figures import (
+    CYCLE_S,
+    accounting_error,
+    accuracies,
+    lag_cycles,
+    latencies,
+    percentile,
+    recovered_cycles,
+)
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 BEGAN_S = 1000.0
@@ -30,8 +39,8 @@ def track(taken: list[int], kept: list[int]) -> Overloaded:
         )  # fmt: skip
     line = Arrivals(np.array([BEGAN_S - CYCLE_S, BEGAN_S + 20.0]), np.array([0.0, 1250.0]))
     return Overloaded(
-        "with", tuple(reports), {"hailed": line, "booked": line}, BEGAN_S, BEGAN_S + 20.0, 100.0,
-        2 * sum(taken), {"speeds": 2 * sum(kept)},
+        "with", tuple(reports), {"hailed": line, "booked": line}, BEGAN_S, (BEGAN_S + 4, BEGAN_S + 10),
+        BEGAN_S + 20.0, 2 * sum(taken), {"speeds": 2 * sum(kept)},
     )  # fmt: skip
 
 
@@ -41,6 +50,17 @@ def test_the_lag_is_what_waits_in_cycles_of_arrivals() -> None:
     assert [at for at, _ in found] == pytest.approx([0.0, 2.0, 4.0, 20.0])
     # After the last epoch nobody takes any more: drives of 16 s wait in the end.
     assert [lag for _, lag in found] == pytest.approx([1.0, 0.4, 0.4, 16 / 5])
+
+
+def test_an_app_has_recovered_when_less_than_a_cycle_waits_for_good() -> None:
+    """The rate begins to fall at 10 s."""
+    keeps_up = [250, *[100] * 9]
+    assert recovered_cycles(track(keeps_up, keeps_up)) == 0, "a cycle waits at the start alone"
+    late = [250, 0, 0, 0, 100, 100, 200, 200, 100, 100]
+    # Of each topic 400 drives wait at 12 s, 300 at 14 s and 200 at 16 s, and 250 are a cycle.
+    assert recovered_cycles(track(late, late)) == pytest.approx((16 - 10) / CYCLE_S)
+    never = [250, *[0] * 9]
+    assert recovered_cycles(track(never, never)) is None
 
 
 def test_latency_is_from_sending_to_publication_and_counts_for_drives_that_are_processed() -> None:
@@ -75,7 +95,7 @@ def test_accuracies_are_those_of_cycles_with_drives() -> None:
 
 
 def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
-    course = Overload("with", "", None, {}, (10.0, 5.0, 4.0, 3.0), 2.0, (0.5, 2.0))  # type: ignore[arg-type]
+    course = Overload((10.0, 5.0, 4.0, 3.0), 2.0, (0.5, 2.0))
     rate = course.profile(400.0)
     by_second = [rate.due_rows(s + 1.0) - rate.due_rows(float(s)) for s in range(24)]
     assert by_second[:2] == pytest.approx([100] * 2, abs=1)
@@ -87,12 +107,12 @@ def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
 def test_all_figures_are_there_and_a_picture(tmp_path: Path) -> None:
     ours, peer = track([250, 100, 100], [250, 50, 50]), track([250, 100], [250, 100])
     peer = replace(peer, name="without", reports=tuple(replace(r, queries=()) for r in peer.reports))
-    course = Overload("with", "", tmp_path, {}, (5.0, 5.0, 5.0, 5.0))
-    findings = ShedBench()._findings({"with": ours, "without": peer}, course)
+    told = Told({"with": ours, "without": peer}, {"with": 100.0, "without": 90.0}, costs={"cost_of_shed_row": 0.05})
+    findings = ShedBench(phases_s=(5.0, 5.0, 5.0, 5.0))._findings(told)
     assert findings.figures["accounting_error"] == 0
     assert findings.figures["accuracy_speeds_worst"] == 0.5
-    assert {f"{what}_{who}" for what in ("lag_cycles", "p99_latency_s") for who in ("with", "without")} <= set(
-        findings.figures
-    )
+    assert findings.figures["cost_of_shed_row"] == 0.05
+    each = ("lag_cycles", "recovered_cycles", "p99_latency_s", "capacity_rows_per_s")
+    assert {f"{what}_{who}" for what in each for who in ("with", "without")} <= set(findings.figures)
     findings.publish(tmp_path, as_json=False, console=Console(quiet=True))
     assert (tmp_path / "bench-shed.png").stat().st_size > 10_000

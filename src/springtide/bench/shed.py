@@ -1,150 +1,186 @@
-"""More drives than the machine can work on: with shedding, and without it, on the same injection."""
+"""More drives than the machine can work on: with shedding, and without it, on the same injection.
 
-from bisect import bisect_right
+Both are started and warmed before anything is measured, each in its own process and Spark. The capacity is measured of
+both in turn; the load is derived from that of the one without shedding. Then drives are injected to one while the other
+is idle, and the other way round. How fast the machine itself was is watched all the time.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from statistics import fmean
+from functools import partial
+from statistics import fmean, median
+from typing import Concatenate
 
-import numpy as np
-
-from springtide.bench.arena import arena
-from springtide.bench.figures import Findings, rounded
-from springtide.bench.overload import Numbers, Overload, Overloaded, run_overload
+from springtide.bench.arena import Arena, arena
+from springtide.bench.figures import Figure, Findings, rounded
+from springtide.bench.machine import MachineWatch, Speed, usual_speed, worst_speed
+from springtide.bench.overload import Overload, Overloaded
+from springtide.bench.shed_costs import cost_of_shed, costs_of_kept
+from springtide.bench.shed_figures import accounting_error, accuracies, p99_latency, recovered_cycles, worst_lag
 from springtide.bench.shed_picture import draw
-from springtide.control.economy_config import EconomyConfig
-from springtide.metrics.report import EpochReport
+from springtide.bench.shed_promises import acted, growth
+from springtide.bench.shed_table import Table
+from springtide.bench.staged import Answer, Asked, Burst, Staged, Staging, on_stage, stage
 from springtide.testing.kafka import Broker
 
 MINIMA = {"speeds": 0.4, "zones": 0.6}
-CYCLE_S = EconomyConfig().cycle_s
+WITH, WITHOUT = "with", "without"
+FACTOR = 1.6
+LOW = 0.5
+STEP_S = 1.0
+TURNS = 2
+"""How often the capacity of each is measured."""
 
 
-def lag_cycles(track: Overloaded) -> list[tuple[float, float]]:
-    """When an epoch began, and how much had waited for it: as many cycles of the controller as it takes to arrive.
+@dataclass(frozen=True)
+class Told:
+    """What a run of the benchmark measured."""
 
-    That is when most rows wait, as the epoch then takes what it may. The last one is at the end of the injection.
-    """
-    found = []
-    taken = [0, *(sum(rows) for rows in zip(*track.taken.values(), strict=True))]
-    starts = [report.ended_at - report.phases.total_s for report in track.reports]
-    for at, before in [*zip(starts, taken, strict=False), (track.ended_s, _taken_by(track.ended_s, starts, taken))]:
-        if track.began_s <= at <= track.ended_s:
-            rate = (track.sent_by(at) - track.sent_by(at - CYCLE_S)) / CYCLE_S
-            found.append((at - track.began_s, max(0.0, track.sent_by(at) - before) / rate / CYCLE_S))
-    return found
+    tracks: Mapping[str, Overloaded]
+    capacities: Mapping[str, float]
+    """Drives a second."""
+    speeds: tuple[Speed, ...] = ()
+    costs: Mapping[str, float] | None = None
 
 
-def _taken_by(at: float, starts: list[float], taken: list[int]) -> int:
-    """Rows of the epochs that had begun by a time."""
-    return taken[bisect_right(starts, at)]
+class _Performer:
+    """An app that is staged in another process."""
 
+    def __init__(self, place: Arena, process: str, staging: Staging) -> None:
+        self.place, self.process, self.staging = place, process, staging
+        place.call(process, stage, staging)
 
-def latencies(track: Overloaded) -> tuple[Numbers, Numbers]:
-    """Of each drive taken while the rate rose and later: from its sending to its publication; and how much it counts.
+    def ask(
+        self, what: Callable[Concatenate[Staged, Asked], Answer], *some: Asked.args, **more: Asked.kwargs
+    ) -> Answer:
+        return self.place.call(self.process, partial(on_stage, self.staging.name, what, *some, **more))
 
-    A drive counts for each query by the share of the epoch's drives that were processed for it.
-    """
-    found, weights = [], []
-    for topic, arrivals in track.arrivals.items():
-        before = 0
-        for report, until in zip(track.reports, track.taken[topic], strict=True):
-            if report.ended_at >= track.began_s and until > before:
-                sent_at = arrivals.sent_at(np.arange(before, until, dtype=np.float64) + 0.5)
-                found.append(report.ended_at - sent_at)
-                weights.append(np.full(until - before, _processed(report)))
-            before = until
-    return np.concatenate(found), np.concatenate(weights)
+    def burst(self, rows: int) -> Burst:
+        return self.ask(Staged.burst, rows)
 
-
-def _processed(report: EpochReport) -> float:
-    return fmean(query.accuracy for query in report.queries) if report.queries else 1.0
-
-
-def percentile(values: Numbers, weights: Numbers, share: float) -> float:
-    """The value that so large a share of the weight does not exceed."""
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(reached, share * reached[-1])])
-
-
-def accounting_error(track: Overloaded) -> int:
-    """Drives that are unaccounted for: in an epoch's own sums, between the topics and the queries, in the results."""
-    reports = [report for report in track.reports if not report.replayed]
-    queries = [query for report in reports for query in report.queries]
-    error = sum(abs(q.offered - q.processed - q.shed - q.dead_letters) for q in queries)
-    taken = sum(report.rows_in for report in reports)
-    for query, counted in track.counted.items():
-        mine = [q for q in queries if q.query == query]
-        if mine:
-            error += abs(track.sent - sum(q.offered for q in mine)) + abs(sum(q.processed for q in mine) - counted)
-        else:
-            error += abs(taken - counted)
-    return error
-
-
-def accuracies(track: Overloaded, query: str) -> list[tuple[float, float]]:
-    """Of a query, cycle by cycle while the rate rose and later: when it ended, and the share that was processed in it.
-
-    By cycle, as chance decides which drives are kept, and in one epoch it may be some more or less.
-    """
-    cycles: dict[int, tuple[int, int]] = {}
-    for report in track.reports:
-        for q in report.queries:
-            if q.query == query and track.began_s <= report.ended_at <= track.ended_s:
-                number = int((report.ended_at - track.began_s) / CYCLE_S)
-                processed, good = cycles.get(number, (0, 0))
-                cycles[number] = processed + q.processed, good + q.offered - q.dead_letters
-    return [((n + 1) * CYCLE_S, processed / good) for n, (processed, good) in sorted(cycles.items()) if good]
+    def shed(self, accuracies: Mapping[str, float]) -> None:
+        self.ask(Staged.shed, accuracies)
 
 
 @dataclass(frozen=True)
 class ShedBench:
+    factor: float = FACTOR
+    """The peak, in times of the capacity."""
+    step: bool = False
+    """The rate rises in a second."""
     phases_s: tuple[float, float, float, float] = (50.0, 60.0, 20.0, 15.0)
     settle_s: float = 15.0
-    apart: bool = True
-    """A Spark of its own for each."""
     warm_s: float = 45.0
     """The longest that each may take to warm up."""
+    rounds: int = 5
+    """Of the costs of rows, which are left out for a step."""
+
+    @classmethod
+    def quick(cls, factor: float = FACTOR, step: bool = False) -> "ShedBench":
+        """Shorter phases, one round."""
+        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, rounds=1)
+
+    @property
+    def course(self) -> Overload:
+        rise_s, stay_s, fall_s, low_s = self.phases_s
+        return Overload((STEP_S if self.step else rise_s, stay_s, fall_s, low_s), self.settle_s, (LOW, self.factor))
+
+    @property
+    def name(self) -> str:
+        """Of its picture: other forms do not overwrite it."""
+        return "shed" + ("" if self.factor == FACTOR else f"-{self.factor:g}") + ("-step" if self.step else "")
 
     def run(self) -> Findings:
-        with Broker() as broker, arena("shed") as place:
-            peer = Overload(
-                "without", broker.servers, place.scratch / "without", dict.fromkeys(MINIMA, 1.0), self.phases_s,
-                self.settle_s, warm_s=self.warm_s,
-            )  # fmt: skip
-            without = place.call("without" if self.apart else "both", run_overload, peer)
-            if self.apart:
-                place.leave("without")
-            ours = replace(
-                peer, name="with", directory=place.scratch / "with", minima=MINIMA, capacity=without.capacity
-            )
-            tracks = {"with": place.call("with" if self.apart else "both", run_overload, ours), "without": without}
-        return self._findings(tracks, ours)
+        with Broker() as broker, arena("shed") as place, MachineWatch() as watch:
+            without, with_ = self._stage(place, broker.servers)
+            turns = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(TURNS)]
+            capacities = {
+                name: median(burst.rows / burst.seconds for burst in bursts)
+                for name, bursts in zip((WITHOUT, WITH), zip(*turns, strict=True), strict=True)
+            }
+            costs = None
+            if not self.step:
+                rows = turns[-1][0].rows
+                kept = costs_of_kept(without.burst, with_.burst, rows, self.rounds)
+                costs = {"cost_of_kept_row": kept.kept_row, "cost_of_shed_row": self._cost_of_shed(with_, rows)}
+            # The one without sheds nothing, so much is left to do: it comes last, and nobody waits for that.
+            with_.ask(Staged.inject, self.course, capacities[WITHOUT], drain=True)
+            without.ask(Staged.inject, self.course, capacities[WITHOUT], drain=False)
+            tracks = {WITH: with_.ask(Staged.end), WITHOUT: without.ask(Staged.end)}
+        return self._findings(Told(tracks, capacities, tuple(watch.speeds), costs))
 
-    def _findings(self, tracks: dict[str, Overloaded], course: Overload) -> Findings:
-        figures: dict[str, float | int | str] = {}
-        rows = []
-        for what, measure in (("lag_cycles", _worst_lag), ("p99_latency_s", _p99)):
-            found = {name: rounded(measure(track)) for name, track in tracks.items()}
-            figures |= {f"{what}_{name}": value for name, value in found.items()}
-            rows.append([what.replace("_", " "), *(f"{found[name]:g}" for name in tracks)])
-        errors = {name: accounting_error(track) for name, track in tracks.items()}
+    def _stage(self, place: Arena, servers: str) -> "tuple[_Performer, _Performer]":
+        """Both are started at once: nothing is measured yet."""
+        wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
+        stagings = [
+            Staging(name, servers, place.scratch / name, minima, self.warm_s) for name, minima in wanted.items()
+        ]
+        with ThreadPoolExecutor() as threads:
+            first, second = (threads.submit(_Performer, place, staging.name, staging) for staging in stagings)
+            return first.result(), second.result()
+
+    def _cost_of_shed(self, beside: "_Performer", rows: int) -> float:
+        """In an app all of whose rows may go, in the Spark of the one that may shed."""
+        name = "free"
+        staging = replace(
+            beside.staging, name=name, directory=beside.place.scratch / name, minima=dict.fromkeys(MINIMA, 0.0)
+        )
+        free = _Performer(beside.place, beside.process, staging)
+        cost = cost_of_shed(free.burst, free.shed, rows, self.rounds)
+        free.ask(Staged.leave)
+        return cost
+
+    def _findings(self, told: Told) -> Findings:
+        figures: dict[str, Figure] = {"factor": self.factor}
+        table = Table(figures)
+        ours = told.tracks[WITH]
+        for what, measure, bar in (
+            ("lag_cycles", worst_lag, "2"),
+            ("recovered_cycles", recovered_cycles, "3"),
+            ("p99_latency_s", p99_latency, ""),
+        ):
+            table.both(what, {name: measure(track) for name, track in told.tracks.items()}, bar)
+        errors = {name: accounting_error(track) for name, track in told.tracks.items()}
         figures["accounting_error"] = sum(errors.values())
-        rows.append(["accounting error", *(str(errors[name]) for name in tracks)])
-        for query in MINIMA:
-            shares = [share for _, share in accuracies(tracks["with"], query)] or [1.0]
+        table.rows.append(["accounting error", *(str(error) for error in errors.values()), "0"])
+        for query, minimum in MINIMA.items():
+            shares = [share for _, share in accuracies(ours, query)] or [1.0]
             figures[f"accuracy_{query}_mean"] = rounded(fmean(shares))
             figures[f"accuracy_{query}_worst"] = rounded(min(shares))
-            rows.append([f"accuracy of {query}, mean (worst)", f"{fmean(shares):.3f} ({min(shares):.3f})", "1"])
-        figures |= {"capacity_rows_per_s": round(tracks["with"].capacity), "rows_with": tracks["with"].sent}
-        series = {query: (minimum, accuracies(tracks["with"], query)) for query, minimum in MINIMA.items()}
+            table.rows.append(
+                [f"accuracy of {query}, mean (worst)", f"{fmean(shares):.3f} ({min(shares):.3f})", "1", f"{minimum:g}"]
+            )
+        self._promises(ours, table)
+        for name, cost in (told.costs or {}).items():
+            table.one(name, cost, "1.1" if name == "cost_of_kept_row" else "0.1")
+        _machine(told, table)
+        table.both("capacity_rows_per_s", {name: round(told.capacities[name]) for name in told.tracks})
+        figures["rows_with"] = ours.sent
+        series = {query: (minimum, accuracies(ours, query)) for query, minimum in MINIMA.items()}
         return Findings(
-            "shed", ["", *tracks], rows, figures, lambda axes: draw(axes, tracks, course, lag_cycles, series)
-        )
+            self.name, ["", *told.tracks, "bar"], table.rows, figures,
+            lambda axes: draw(axes, told.tracks, self.course, told.capacities[WITHOUT], series),
+        )  # fmt: skip
+
+    def _promises(self, track: Overloaded, table: Table) -> None:
+        grown = growth(track)
+        if grown is not None:
+            table.one("lag_growth_rows", grown.lag_rows)
+            table.one("foretold_growth_rows", grown.foretold_rows)
+            table.one("growth_over_foretold", grown.lag_rows / grown.foretold_rows, "0.9 to 1.1")
+        if self.step:
+            answer = acted(track)
+            table.one("acted_s", None if answer is None else answer.acted_s)
+            table.one("acted_bar_s", None if answer is None else answer.bar_s)
+            table.one("acted_over_bar", None if answer is None else answer.acted_s / answer.bar_s, "1")
 
 
-def _worst_lag(track: Overloaded) -> float:
-    return max((lag for _, lag in lag_cycles(track)), default=0.0)
-
-
-def _p99(track: Overloaded) -> float:
-    return percentile(*latencies(track), 0.99)
+def _machine(told: Told, table: Table) -> None:
+    """How fast the machine itself was: in one injection over the other, and in its worst ten seconds."""
+    found = {name: usual_speed(told.speeds, t.began_s, t.ended_s) for name, t in told.tracks.items()}
+    ours, peers = found[WITH], found[WITHOUT]
+    if ours is not None and peers is not None:
+        table.one("machine_speed_with_over_without", ours / peers)
+    table.one("machine_speed_worst", worst_speed(told.speeds))
+    table.one("machine_stolen_share", fmean(speed.stolen for speed in told.speeds) if told.speeds else 0.0)

@@ -1,6 +1,6 @@
 """The picture of an overload: rates, what waits, accuracies and latency over time, with shedding and without."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from springtide.bench.overload import Overload, Overloaded
+from springtide.bench.shed_figures import lag_cycles
 from springtide.metrics.report import EpochReport
 
 COLOURS = {"with": "tab:blue", "without": "tab:red"}
 QUERIES = ("tab:green", "tab:purple")
 BIN_S = 2.0
 Points = Sequence[tuple[float, float]]
-Lags = Callable[[Overloaded], Points]
 
 
 def draw(
     axes: Any,
     tracks: Mapping[str, Overloaded],
     course: Overload,
-    lags: Lags,
+    capacity: float,
     accuracies: Mapping[str, tuple[float, Points]],
 ) -> None:
     """Four panels, one below the other, on one clock; `accuracies` are those of each query, after its minimum."""
@@ -29,9 +29,9 @@ def draw(
     axes.remove()
     figure.set_size_inches(9, 10)
     rates, lag, accuracy, latency = figure.subplots(4, 1, sharex=True)
-    _draw_rates(rates, tracks)
+    _draw_rates(rates, tracks, capacity)
     for name, track in tracks.items():
-        _line(lag, lags(track), color=COLOURS[name], label=f"{name} shedding")
+        _line(lag, lag_cycles(track), color=COLOURS[name], label=f"{name} shedding")
         times = [(r.ended_at - track.began_s, r.latency_s) for r in _during(track) if r.latency_s is not None]
         _line(latency, times, color=COLOURS[name], label=f"{name} shedding")
     lag.axhline(2, color="grey", linestyle="--", linewidth=1, label="2 cycles")
@@ -50,7 +50,7 @@ def draw(
             panel.axvline(when, color="grey", alpha=0.4, linewidth=1)
 
 
-def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded]) -> None:
+def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded], capacity: float) -> None:
     track = tracks["with"]
     edges = np.arange(0, track.ended_s - track.began_s, BIN_S)
     sent = [track.sent_by(track.began_s + at) for at in edges]
@@ -63,7 +63,7 @@ def _draw_rates(axes: Any, tracks: Mapping[str, Overloaded]) -> None:
             for before, after in pairwise(reports)
         ]
         _line(axes, found, color=COLOURS[name], alpha=0.7, label=f"processed, {name} shedding")
-    axes.axhline(track.capacity, color="grey", linestyle=":", linewidth=1, label="capacity")
+    axes.axhline(capacity, color="grey", linestyle=":", linewidth=1, label="capacity")
     top = 1.4 * float(sent_rates.max())  # Room for the legend above the lines.
     axes.set(ylabel="drives a second", ylim=(0, top), title="more drives than the machine can work on")
     axes.legend(loc="upper left", fontsize="small", ncols=2)

@@ -26,6 +26,7 @@ from springtide.bench.recover import RecoverBench
 from springtide.bench.replication import ReplicationBench
 from springtide.bench.rescale import RescaleBench
 from springtide.bench.rescale_growth import RescaleGrowthBench
+from springtide.bench.shed_adapt import ShedAdaptBench
 from springtide.bench.soak import SoakBench
 from springtide.bench.state import StateBench
 from springtide.cli.quiet import without_jvm_warnings
@@ -202,14 +203,40 @@ def estimate(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> No
 
 
 @app.command()
-def shed(as_json: Json = False, quick: Quick = False, out: Out = HERE) -> None:
-    """More taxi drives from Kafka than the machine can work on, with load shedding and without."""
+def shed(
+    factor: Annotated[float, typer.Option(help="The peak, in times of the capacity.", min=0.6)] = 1.6,
+    step: Annotated[bool, typer.Option("--step", help="The rate rises in one second, not by and by.")] = False,
+    adapt: Annotated[bool, typer.Option("--adapt", help="With --step: more workers come to help.")] = False,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """More taxi drives from Kafka than the machine can work on, with load shedding and without.
+
+    Both are started and warmed, each in its own process and Spark, and the capacity is measured of both in turn. Then
+    the rate rises to FACTOR times it, stays there, and falls. The table has the bars that the figures are held against.
+
+    lag_cycles: the most that waited, in cycles of the controller. recovered_cycles: from the end of the peak until
+    less than a cycle waits. cost_of_kept_row: of a row in an app that may shed and does not, over one in an app that
+    may not. cost_of_shed_row: of a row that is shed over one that is kept. growth_over_foretold, where not even the
+    minimum accuracies fit: how much the lag grew in the peak over what the controller said.
+
+    With --step: acted_s, from the step to the first epoch that sheds, against one cycle and the epoch under way.
+
+    With --step --adapt: rows of a generator, on one worker that may ask for more. workers_asked_s and served_s: from
+    the step to the decision, and to the first epoch of the new workers. ended_cycles: from then to the last epoch
+    that sheds. Beside it the same app that may not shed.
+    """
+    if adapt and not step:
+        raise typer.BadParameter("--adapt is about a step of the load: add --step")
+    if adapt:
+        _publish(ShedAdaptBench.quick(factor) if quick else ShedAdaptBench(factor), out, as_json)
+        return
     if find_spec("confluent_kafka") is None:
         raise typer.BadParameter("this benchmark writes to Kafka: pip install 'springtide[kafka]'")
     from springtide.bench.shed import ShedBench  # Here, as Kafka's client is an extra.
 
-    quicker = ShedBench((4.0, 9.0, 3.0, 1.0), 2.0, apart=False, warm_s=6.0)
-    _publish(quicker if quick else ShedBench(), out, as_json)
+    _publish(ShedBench.quick(factor, step) if quick else ShedBench(factor, step), out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

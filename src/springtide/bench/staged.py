@@ -1,0 +1,191 @@
+"""Taxi Drives on Kafka, at work in a contestant's process between the calls of a benchmark in another process."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from pyspark.sql import SparkSession
+
+from springtide.app import App
+from springtide.bench.contestants import ALL_REPORTS
+from springtide.bench.counting import LastCounts
+from springtide.bench.overload import TOPICS, Overload, Overloaded
+from springtide.bench.sending import Sending
+from springtide.bench.trial import wait_for
+from springtide.control.economy import SHARED
+from springtide.control.shedlog import ShedLog, read_shed_log
+from springtide.control.tenant import Tenant
+from springtide.dataflow import rates, sources
+from springtide.engine.kafka.jars import connector_settings
+from springtide.engine.session import SessionConfig, make_session
+from springtide.metrics.report import EpochReport
+from springtide.testing.topics import create
+from springtide.workloads.taxi import SCHEMA, City, Speeds, Zones
+
+CORES = 2
+WARM_ROWS_PER_S = 30.0
+WARM_EPOCHS = 8
+QUICK_S = 1.5
+"""An epoch that takes no longer, with the few rows of the beginning, is no cold one."""
+FEW = 50
+"""Drives that hardly make an epoch longer."""
+FIRST_BURST = 500
+LONG = 3.0
+"""An epoch that takes so many times as long as one with few drives tells how many the app keeps up with."""
+ALL = 1_000_000_000
+"""A read limit that holds nothing back."""
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Staging:
+    """An app to be staged."""
+
+    name: str
+    servers: str
+    directory: Path
+    minima: Mapping[str, float]
+    """By query: its minimum accuracy."""
+    warm_s: float = 45.0
+    """The first epochs are slow; a machine that is busy with other things may never be quick."""
+    detail: int = 24
+
+
+@dataclass(frozen=True)
+class Burst:
+    """An epoch of many drives."""
+
+    rows: int
+    seconds: float
+
+
+class Staged:
+    """An app that has been started and warmed.
+
+    The controller knows of it only while drives are injected: bursts measure the app as it is set.
+    """
+
+    def __init__(self, staging: Staging) -> None:
+        topics = {topic: create(staging.servers, f"{topic}-{staging.name}") for topic in TOPICS}
+        self._counts = {query: LastCounts("taxi", "drives") for query in staging.minima}
+        self._app = _taxi_drives(staging, topics, self._counts)
+        self._running = self._app.start(
+            _kafka_session(), checkpoint=str(staging.directory / "checkpoint"),
+            local=str(staging.directory / "local"), keep_reports=ALL_REPORTS,
+        )  # fmt: skip
+        SHARED.leave(self._app.name)
+        self._name, self._sending = staging.name, Sending(staging.servers, topics)
+        self._course: Overload | None = None
+        self._settled_s = 0.0
+        self._burst_rows = FIRST_BURST
+        self._warm_up(staging.warm_s)
+
+    def _warm_up(self, warm_s: float) -> None:
+        """Let few drives come until epochs are quick."""
+        until_s = time.time() + warm_s
+        with self._sending.at(rates.constant(WARM_ROWS_PER_S)):
+            wait_for(self._running, lambda: _warm(self._running.reports, late=time.time() > until_s))
+
+    def burst(self, rows: int) -> Burst:
+        """An epoch of so many drives: they are held back until all are there, so that nobody sends meanwhile."""
+        self._admit(1)
+        with self._sending.at(rates.constant(20.0 * rows), limit=rows // len(TOPICS)):
+            wait_for(self._running, lambda: self._sending.finished)
+        before = len(self._running.reports)
+        self._admit(ALL)
+        wait_for(self._running, self._idle)
+        fullest = max(self._running.reports[before:], key=lambda report: report.rows_in)
+        return Burst(fullest.rows_in, fullest.phases.total_s)
+
+    def capacity(self) -> Burst:
+        """The drives that the app keeps up with: bursts grow until an epoch is long because of its drives."""
+        idle_s = self.burst(FEW).seconds
+        while True:
+            found = self.burst(self._burst_rows)
+            if found.seconds > LONG * idle_s:
+                return found
+            self._burst_rows *= 2
+
+    def shed(self, accuracies: Mapping[str, float]) -> None:
+        """Process these shares from the next epoch on."""
+        self._running.shed(accuracies)
+
+    def inject(self, course: Overload, capacity: float, *, drain: bool) -> None:
+        """Let drives come, with the controller at work; and if asked wait until all of them are taken."""
+        SHARED.join(Tenant(self._app.name, self._running.graph, self._running), ShedLog(self._running.store))
+        with self._sending.at(course.profile(capacity)):
+            self._course, self._settled_s = course, time.time() + course.settle_s
+            ended_s = self._settled_s + sum(course.phases_s)
+            wait_for(self._running, lambda: time.time() > ended_s)
+        if drain:
+            wait_for(self._running, self._idle)
+            SHARED.leave(self._app.name)
+
+    def end(self) -> Overloaded:
+        """Stop, and tell what the injection showed."""
+        reports = self._running.stop()
+        assert self._course is not None, "it was injected"
+        began_s, (rise_s, stay_s, *_) = self._settled_s, self._course.phases_s
+        return Overloaded(
+            self._name, tuple(reports), self._sending.arrivals(), began_s,
+            (began_s + rise_s, began_s + rise_s + stay_s), began_s + sum(self._course.phases_s), self._sending.sent,
+            {query: found.total for query, found in self._counts.items()}, tuple(read_shed_log(self._running.store)),
+        )  # fmt: skip
+
+    def leave(self) -> None:
+        """Stop, with nothing to tell."""
+        self._running.stop()
+
+    def _admit(self, rows: int) -> None:
+        self._running.admit(dict.fromkeys(TOPICS, rows))
+
+    def _idle(self) -> bool:
+        return _taken(self._running.reports) == self._sending.sent
+
+
+_STAGED: dict[str, Staged] = {}
+"""The apps at work in this process, by name."""
+
+
+def stage(staging: Staging) -> None:
+    """Start an app in this process, and keep it."""
+    _STAGED[staging.name] = Staged(staging)
+
+
+def on_stage(
+    name: str, what: Callable[Concatenate[Staged, Asked], Answer], *some: Asked.args, **more: Asked.kwargs
+) -> Answer:
+    """Ask an app that was staged in this process."""
+    return what(_STAGED[name], *some, **more)
+
+
+@cache
+def _kafka_session() -> SparkSession:
+    """The Spark of this process, with Kafka's connector."""
+    return make_session("bench", SessionConfig(f"local[{CORES}]", connector_settings({})))
+
+
+def _taxi_drives(staging: Staging, topics: Mapping[str, str], counts: Mapping[str, LastCounts]) -> App:
+    app, city = App(f"taxi-{staging.name}"), City(staging.detail)
+    hailed, booked = (
+        app.source(topic, sources.kafka(staging.servers, topics[topic], schema=SCHEMA)) for topic in TOPICS
+    )
+    by_taxi = hailed.union("drives", booked).key_by("taxi")
+    speeds = by_taxi.reduce_batches("speed", Speeds(city), state=Speeds.STATE, output=Speeds.OUTPUT)
+    zones = by_taxi.reduce_batches("zone", Zones(city), state=Zones.STATE, output=Zones.OUTPUT)
+    for query, stream in (("speeds", speeds), ("zones", zones)):
+        stream.sink(query, counts[query]).with_minimum_accuracy(staging.minima[query])
+    return app
+
+
+def _warm(reports: list[EpochReport], *, late: bool) -> bool:
+    """Whether epochs are quick."""
+    return len(reports) >= WARM_EPOCHS and (late or all(r.phases.total_s < QUICK_S for r in reports[-3:]))
+
+
+def _taken(reports: Iterable[EpochReport]) -> int:
+    return sum(report.rows_in for report in reports)
