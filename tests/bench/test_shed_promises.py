@@ -24,7 +24,7 @@ def epoch(number: int, start_s: float, length_s: float, rows: int, shed: int = 0
 def track(*epochs: EpochReport, told: tuple[tuple[float, float], ...] = ()) -> Overloaded:
     """100 drives a second for 40 s from 10 s before the step on; the peak is from 5 s to 25 s."""
     line = Arrivals(np.array([STEP_S - 10, STEP_S + 30]), np.array([0.0, 4000.0]))
-    decisions = tuple(Shed(n, STEP_S + at, {}, {}, (), missing) for n, (at, missing) in enumerate(told))
+    decisions = tuple(Shed(STEP_S + at, {}, {}, (), missing=missing) for at, missing in told)
     return Overloaded(
         "with", epochs, {"hailed": line}, STEP_S, (STEP_S + 5, STEP_S + 25), STEP_S + 30, 4000, {}, decisions
     )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from springtide.control.economy_config import EconomyConfig
+from springtide.control.offer import Offer
 from springtide.control.shedlog import Shed, ShedLog
-from springtide.control.tenant import Offer, Tenant
+from springtide.control.tenant import Tenant
 from springtide.logs import room_logger
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
@@ -73,6 +74,8 @@ class Economy:
         """An app has ended; with the last that may shed, so do the cycles."""
         with self._turn:
             self._tenants.pop(app, None)
+            self._memory.comes.pop(app, None)
+            self._memory.met.pop(app, None)
             if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
                 return
             thread, self._thread = self._thread, None

@@ -1,16 +1,15 @@
 """One app as the economy sees it: what its steps cost, what is offered to it, and what can be changed."""
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from springtide.control.economy_config import EconomyConfig
+from springtide.control.offer import Offer, longest_s, safely, sustained
 from springtide.dataflow.economy import served, working_for
 from springtide.dataflow.graph import Graph as Dataflow
 from springtide.dataflow.graph import Keyed, Sink, Source
 from springtide.engine.running import Running
 from springtide.ids import InstanceId, WorkerId
-from springtide.metrics.cost import EpochCost, StepSample, epoch_cost, lengths_s
+from springtide.metrics.cost import StepSample, epoch_cost, lengths_s
 from springtide.metrics.report import EpochReport
 from springtide.metrics.snapshot import Snapshot
 from springtide.metrics.snapshot import Worker as Measured
@@ -19,62 +18,12 @@ from springtide.migration.errors import Refused
 from springtide.policies.shedding.graph import Query, Task
 from springtide.policies.shedding.model import TaskInstance
 
-CHANCE = 3.0
-"""Standard deviations that a query is kept away from its minimum, as it is by chance which rows are shed."""
-MARGIN = 0.05
-"""The most for that: with few rows chance has too much of a say, and overload has to be met all the same."""
-GRAIN = 0.005
-"""The least that a query is to have changes in steps of this size."""
 LOOK_BACK = 32
 """Epochs that tell what one costs."""
 MOST_IDLE = 0.9
 """Of an epoch, however long it takes beside its rows."""
 COLD = 3
 """The first epochs of a driver, many times as long as others: for a long time all would seem to take that long."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What one app brought to a cycle."""
-
-    snapshot: Snapshot
-    cost: EpochCost
-    rates: Mapping[str, float]
-    """By source: rows a second to be dealt with, those that wait too."""
-    least: Mapping[str, float]
-    """By query: what it is to have at least, a little more than its minimum accuracy."""
-    kept: Mapping[str, float]
-    """By step: rows of sources a second that were for it."""
-    due: Mapping[str, float]
-    """By step: rows of sources a second that are to be dealt with."""
-    epoch_s: float
-    """How long its epochs are to take."""
-    idle: float
-    """The cores that are planned for and lost while an epoch works on no rows."""
-    longest_s: float
-    """How long they may take."""
-    allowed: float
-    """Rows a second that it keeps up with in the longest epochs, with all queries at their minimum accuracy."""
-
-    @property
-    def comes(self) -> float:
-        """Rows a second that come in, beside those that wait."""
-        return self.snapshot.arriving
-
-    @property
-    def missing(self) -> float:
-        """Rows a second that come in and have to wait: not even the minimum accuracies leave room for them."""
-        return max(0.0, self.comes - self.allowed)
-
-    def rows_an_epoch(self, shares: Mapping[str, float]) -> float | None:
-        """The rows that the longest epoch has room for; None if they seem to cost nothing."""
-        return self.cost.rows_within(self.longest_s, shares)
-
-
-def safely(minimum: float, rows: float) -> float:
-    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
-    chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
-    return min(1.0, math.ceil((minimum + min(chance, MARGIN)) / GRAIN - 1e-9) * GRAIN)
 
 
 class Tenant:
@@ -145,22 +94,12 @@ class Tenant:
         rows = sum(min(source.rate, source.taken) for source in snapshot.sources) * config.cycle_s
         least = {query: safely(minimum, rows) for query, minimum in self.minima.items()}
         shares = self.shares(least)
-        longest_s = self._longest_s(snapshot, cost, shares, config)
-        needed_s = cost.epoch_for(sum(rates.values()), shares, config.utilisation) or longest_s
-        epoch_s = min(max(usual_s, needed_s), longest_s)
+        most_s = longest_s(snapshot, cost, shares, config)
+        needed_s = cost.epoch_for(sum(rates.values()), shares, config.utilisation) or most_s
+        epoch_s = min(max(usual_s, needed_s), most_s)
         idle = config.utilisation * _slots_at_work(snapshot) * min(cost.pace.fixed_s / epoch_s, MOST_IDLE)
-        allowed = _sustained(cost, longest_s, shares)
-        return Offer(snapshot, cost, rates, least, kept, due, epoch_s, idle, longest_s, allowed)
-
-    def _longest_s(
-        self, snapshot: Snapshot, cost: EpochCost, shares: Mapping[str, float], config: EconomyConfig
-    ) -> float:
-        """How long an epoch may take. The longer it is, the more of it is for rows: so as long as rows have to wait."""
-        usual_s = max(config.longest_s, 4 * cost.pace.fixed_s)
-        if snapshot.arriving <= _sustained(cost, usual_s, shares):
-            return usual_s
-        waiting_s = max((s.lag_rows / s.rate for s in snapshot.sources if s.rate > 0), default=0.0)
-        return max(usual_s, min(waiting_s, 2 * config.cycle_s))
+        allowed = sustained(cost, most_s, shares)
+        return Offer(snapshot, cost, rates, least, kept, due, epoch_s, idle, most_s, allowed)
 
     def _sample(self, step: str, report: EpochReport) -> StepSample:
         """A step in an epoch, in rows of its sources."""
@@ -241,12 +180,6 @@ class Tenant:
         if share is None or not 0 <= instance < share.instances:
             raise Refused(f"step {step!r} has no instance {instance} with slices that could move")
         self._running.move(step, share.slices_of(InstanceId(instance)), target)
-
-
-def _sustained(cost: EpochCost, epoch_s: float, shares: Mapping[str, float]) -> float:
-    """Rows a second that epochs of a length get through, one after the other."""
-    rows = cost.rows_within(epoch_s, shares)
-    return float("inf") if rows is None else rows / epoch_s
 
 
 def _slots_at_work(snapshot: Snapshot) -> int:
