@@ -73,13 +73,14 @@ class ShedBench:
     settle_s: float = 15.0
     warm_s: float = 45.0
     """The longest that each may take to warm up."""
+    largest_burst: int = Staging.largest_burst
     rounds: int = 5
     """Of the costs of rows, which are left out for a step."""
 
     @classmethod
     def quick(cls, factor: float = FACTOR, step: bool = False) -> "ShedBench":
         """Shorter phases, one round."""
-        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, rounds=1)
+        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, largest_burst=2_000, rounds=1)
 
     @property
     def course(self) -> Overload:
@@ -114,7 +115,8 @@ class ShedBench:
         """Both are started at once: nothing is measured yet."""
         wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
         stagings = [
-            Staging(name, servers, place.scratch / name, minima, self.warm_s) for name, minima in wanted.items()
+            Staging(name, servers, place.scratch / name, minima, self.warm_s, largest_burst=self.largest_burst)
+            for name, minima in wanted.items()
         ]
         with ThreadPoolExecutor() as threads:
             first, second = (threads.submit(_Performer, place, staging.name, staging) for staging in stagings)

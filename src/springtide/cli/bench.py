@@ -213,19 +213,28 @@ def shed(
 ) -> None:
     """More taxi drives from Kafka than the machine can work on, with load shedding and without.
 
-    Both are started and warmed, each in its own process and Spark, and the capacity is measured of both in turn. Then
-    the rate rises to FACTOR times it, stays there, and falls. The table has the bars that the figures are held against.
+    Both apps are warmed, each in its own Spark; their capacity is measured
+    in turn. Then the rate rises to FACTOR times it, stays, and falls.
 
-    lag_cycles: the most that waited, in cycles of the controller. recovered_cycles: from the end of the peak until
-    less than a cycle waits. cost_of_kept_row: of a row in an app that may shed and does not, over one in an app that
-    may not. cost_of_shed_row: of a row that is shed over one that is kept. growth_over_foretold, where not even the
-    minimum accuracies fit: how much the lag grew in the peak over what the controller said.
+    - lag_cycles: the most that waited, in cycles of the controller
+    - recovered_cycles: from the end of the peak until less than one waits
+    - cost_of_kept_row: with nothing shed, over an app that may not shed
+    - cost_of_shed_row: over one that is kept
+    - growth_over_foretold, where the minima do not fit: of the lag
+    - machine_speed: of the machine itself, meanwhile
 
-    With --step: acted_s, from the step to the first epoch that sheds, against one cycle and the epoch under way.
+    With --step, in place of the costs:
 
-    With --step --adapt: rows of a generator, on one worker that may ask for more. workers_asked_s and served_s: from
-    the step to the decision, and to the first epoch of the new workers. ended_cycles: from then to the last epoch
-    that sheds. Beside it the same app that may not shed.
+    - acted_s: from the step to the first epoch that sheds
+    - acted_bar_s: one cycle, and the epoch that was under way
+
+    With --step --adapt, on one worker that may ask for two more:
+
+    - workers_asked_s, served_s: to the decision, to their first epoch
+    - ended_cycles: from then to the last epoch that sheds
+
+    The table shows the bar of each figure. The picture is saved as
+    bench-shed[-FACTOR][-step].png or bench-shed-adapt.png.
     """
     if adapt and not step:
         raise typer.BadParameter("--adapt is about a step of the load: add --step")
