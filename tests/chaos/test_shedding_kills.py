@@ -6,6 +6,7 @@ Accounts and results are exactly those of the records that every epoch was to ke
 import json
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,18 @@ from springtide.blocks.store import LocalStore
 from springtide.metrics.report import EpochReport
 from springtide.testing.injector import Injector
 from springtide.testing.kafka import Broker
-from springtide.testing.topics import create
+from springtide.testing.topics import create, produce
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 TOPIC, PARTITIONS = "rides", (0, 1)
 RATE, ROW_S = 450.0, 0.0025
 """More rows a second than the app could work on if it did nothing but take its time over them: it has to shed."""
+FIRST = 200
+"""Rows that are there when the app starts."""
 MALFORMED_EACH = 51
 EVERY = 6
 """Epochs from one durable checkpoint to the next."""
+DRAINING_S = 600.0
 SOME = 3
 """Epochs that shed, one after the other, before something is killed."""
 
@@ -41,8 +45,9 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def value(number: int) -> bytes:
+def value(number: int, first: int = 0) -> bytes:
     """A record; some are malformed."""
+    number += first
     if number % MALFORMED_EACH == 0:
         return b"no record"
     return json.dumps({"key": number * number % KEYS, "id": number}).encode()
@@ -51,11 +56,10 @@ def value(number: int) -> bytes:
 def test_a_driver_killed_while_it_sheds(broker: Broker, tmp_path: Path) -> None:
     """Epochs that shed were true and are repeated by the next driver, as their state was not durable yet."""
     topic = create(broker.servers, f"{TOPIC}-drivers", len(PARTITIONS))
-    with Injector(broker.servers, topic, rates.constant(RATE), value, partitions=PARTITIONS) as load:
-        with life(tmp_path, broker, topic) as first:
-            first.until("shed epochs that are not durable", lambda: sheds(tmp_path) and not_durable(tmp_path))
-            wait_for_work(first)
-            first.kill()
+    with life(tmp_path, broker, topic) as first, begun(first, broker, topic) as load:
+        first.until("shed epochs that are not durable", lambda: sheds(tmp_path) and not_durable(tmp_path))
+        wait_for_work(first)
+        first.kill()
         last = reports(tmp_path, 1)[-1].epoch
         with life(tmp_path, broker, topic) as second:
             second.until("shedding again", lambda: sheds(tmp_path, after=last + 1))
@@ -70,10 +74,7 @@ def test_a_driver_killed_while_it_sheds(broker: Broker, tmp_path: Path) -> None:
 def test_an_executor_killed_while_it_sheds(broker: Broker, tmp_path: Path) -> None:
     """The epoch in flight is planned anew, and read by others; it sheds the very same records."""
     topic = create(broker.servers, f"{TOPIC}-executors", len(PARTITIONS))
-    with (
-        Injector(broker.servers, topic, rates.constant(RATE), value, partitions=PARTITIONS) as load,
-        life(tmp_path, broker, topic, "--workers=2") as only,
-    ):
+    with life(tmp_path, broker, topic, "--workers=2") as only, begun(only, broker, topic) as load:
         only.until("shedding", lambda: sheds(tmp_path))
         last = reports(tmp_path, 1)[-1].epoch
         wait_for_work(only)
@@ -90,6 +91,14 @@ def test_an_executor_killed_while_it_sheds(broker: Broker, tmp_path: Path) -> No
 def life(root: Path, broker: Broker, topic: str, *more: str) -> Life:
     given = [f"--servers={broker.servers}", f"--topic={topic}", f"--row-s={ROW_S}", f"--durable-every={EVERY}"]
     return Life(root, shedding_app, [*given, *more])
+
+
+def begun(one: Life, broker: Broker, topic: str) -> Injector:
+    """The load, once the app has had its first epoch."""
+    produce(broker.servers, topic, map(value, range(FIRST)))
+    one.until("a first epoch", lambda: one.last() is not None)
+    later = partial(value, first=FIRST)
+    return Injector(broker.servers, topic, rates.constant(RATE), later, partitions=PARTITIONS)
 
 
 def sheds(root: Path, after: int = -1) -> bool:
@@ -117,8 +126,8 @@ def wait_for_work(one: Life) -> None:
 
 def finish(one: Life, load: Injector, topic: str) -> None:
     """Let nothing more come, and the app take all that there is."""
-    sent = load.stop()
-    one.until("all to be taken", lambda: taken(one.root, topic) == sent)
+    sent = FIRST + load.stop()
+    one.until("all to be taken", lambda: taken(one.root, topic) == sent, DRAINING_S)
     one.stop()
 
 
