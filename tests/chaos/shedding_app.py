@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--servers", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--row-s", type=float, required=True, help="what each step takes for a row")
-    parser.add_argument("--durable-every", type=int, required=True)
+    parser.add_argument("--durable-every", type=int, default=1)
     parser.add_argument("--workers", type=int, help="executors of their own; else all runs in the driver")
     options = parser.parse_args()
     root: Path = options.root
