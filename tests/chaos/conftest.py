@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "spark")]
 
 if TYPE_CHECKING:
     from chaos_kit import Site

@@ -1,6 +1,7 @@
 """A driver process whose app cannot carry its load: two steps that take their time over every row.
 
-Every epoch's manifest is copied before it is forgotten, so that a test can go over all accounts.
+Every epoch's manifest is copied before it is forgotten, so that a test can go over all accounts. Apps with other
+sources share the steps, and how they are run.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,7 @@ from springtide import App, Groups, Reduced, rates, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.store import LocalStore
+from springtide.dataflow.stream import Query, Stream
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 
@@ -26,21 +29,42 @@ QUERIES = {"low": (0.05, 0), "high": (0.1, 5)}
 """By query: its minimum accuracy and its priority, where rows may be shed."""
 KEYS = 50
 SLOTS = 2
-STOP = "stop"
-SETTINGS = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": FAST_START}
+STOP, AT_WORK = "stop", "at-work"
+"""Files under the root: the app is to end, and a step has begun with its rows."""
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": FAST_START,
+    "spark.executor.extraJavaOptions": FAST_START,
+}
+OUTPUT = {"key": int, "n": int, "total": int}
 
 
 class Slow:
-    """Counts the rows of each key, and takes its time over every one. Runs on workers."""
+    """Counts the rows of each key and adds up their ids, and takes its time over every one. Runs on workers."""
 
-    def __init__(self, row_s: float) -> None:
-        self.row_s = row_s
+    def __init__(self, row_s: float, root: Path) -> None:
+        self.row_s, self.at_work = row_s, root / AT_WORK
 
     def __call__(self, groups: Groups) -> Reduced:
+        self.at_work.touch()
         time.sleep(groups.rows.num_rows * self.row_s)
-        before = np.where(groups.known, groups.state["n"].fill_null(0).to_numpy(), 0)
-        n = pa.array(before + np.bincount(groups.group_of_row, minlength=len(groups)), pa.int64())
-        return Reduced(pa.table({"n": n}), pa.table({"key": groups.keys["key"], "n": n}))
+        ones, ids = np.ones(groups.rows.num_rows, np.int64), groups.rows["id"].to_numpy()
+        state = pa.table({"n": _added(groups, "n", ones), "total": _added(groups, "total", ids)})
+        return Reduced(state, state.add_column(0, "key", groups.keys["key"]))
+
+
+def _added(groups: Groups, name: str, values: Any) -> Any:
+    """By key: what was known, and the values of its rows on top."""
+    sums = np.where(groups.known, groups.state[name].fill_null(0).to_numpy(), 0)
+    np.add.at(sums, groups.group_of_row, values)
+    return sums
+
+
+def add_slow(rows: Stream, name: str, row_s: float, root: Path) -> Query:
+    """A query that takes its time, with its sink under `root`."""
+    state = {"n": int, "total": int}
+    step = rows.key_by("key").reduce_batches(f"{name}-step", Slow(row_s, root), state=state, output=OUTPUT)
+    return step.sink(name, sinks.parquet(str(root / name)))
 
 
 def build(root: Path, options: argparse.Namespace) -> App:
@@ -49,27 +73,31 @@ def build(root: Path, options: argparse.Namespace) -> App:
     profile = rates.step([(since_s, rate) for since_s, rate in json.loads(options.rates)])
     rows = app.source("rows", sources.generator(profile, keys=KEYS, max_rows_per_epoch=options.epoch_rows))
     for name, (minimum, priority) in QUERIES.items():
-        step = rows.key_by("key").reduce_batches(
-            f"{name}-step", Slow(options.row_s), state={"n": int}, output={"key": int, "n": int}
-        )
-        query = step.sink(name, sinks.parquet(str(root / name)))
+        query = add_slow(rows, name, options.row_s, root)
         if options.sheds:
             query.with_minimum_accuracy(minimum).with_priority(priority)
     return app
 
 
 def keep_manifest(root: Path, report: EpochReport) -> None:
-    """Copy the manifest of an epoch that is just over; it appears whole or not at all."""
+    """Copy the manifest of an epoch that is just over; it appears whole or not at all, beside others of that epoch."""
     manifest = ManifestLog(current(LocalStore(root / "checkpoint"))).read(Epoch(report.epoch))
     kept = root / "kept"
     kept.mkdir(exist_ok=True)
     temporary = kept / f".{report.epoch}"
     temporary.write_bytes(manifest.encode())
-    os.replace(temporary, kept / f"{report.epoch:09d}.json")
+    os.replace(temporary, kept / f"{report.epoch:09d}.{manifest.id}.json")
+
+
+def run_and_keep(app: App, root: Path, **options: Any) -> int:
+    """Run an app until it is told to stop, and keep its manifests; an exit code and a message if it fails."""
+    places = {"checkpoint": str(root / "checkpoint"), "local": str(root / "local")}
+    start = partial(app.start, settings=SETTINGS, on_epoch=partial(keep_manifest, root), **places, **options)
+    return run_until_told(start, root / STOP)
 
 
 def main() -> int:
-    """Run the app until it is told to stop; an exit code and a message if it fails."""
+    """Run the app until it is told to stop."""
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--rates", required=True, help="JSON: [[from second, rows a second], ...]")
@@ -78,11 +106,7 @@ def main() -> int:
     parser.add_argument("--epoch-rows", type=int, required=True)
     options = parser.parse_args()
     root: Path = options.root
-    start = partial(
-        build(root, options).start, checkpoint=str(root / "checkpoint"), local=str(root / "local"),
-        master=f"local[{SLOTS}]", instances=SLOTS, settings=SETTINGS, on_epoch=partial(keep_manifest, root),
-    )  # fmt: skip
-    return run_until_told(start, root / STOP)
+    return run_and_keep(build(root, options), root, master=f"local[{SLOTS}]", instances=SLOTS)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Spark's xxhash64 of 64-bit integers, and how to make it collide: a row's hash is the seed of its next column's."""
+"""Spark's xxhash64 in plain Python, and how to make it collide: a row's hash is the seed of its next column's."""
 
 MASK = (1 << 64) - 1
 PRIME_1, PRIME_2, PRIME_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
@@ -7,9 +7,29 @@ SEED = 42
 
 
 def hash_long(value: int, seed: int = SEED) -> int:
-    """The unsigned hash of one integer."""
-    mixed = _start(seed) ^ _rotated(value * PRIME_2, 31) * PRIME_1 & MASK
-    mixed = _rotated(mixed, 27) * PRIME_1 + PRIME_4 & MASK
+    """The unsigned hash of one integer of 64 bits."""
+    return hash_bytes((value & MASK).to_bytes(8, "little"), seed)
+
+
+def hash_int(value: int, seed: int = SEED) -> int:
+    """The unsigned hash of one integer of 32 bits."""
+    return hash_bytes((value & MASK >> 32).to_bytes(4, "little"), seed)
+
+
+def hash_bytes(data: bytes, seed: int = SEED) -> int:
+    """The unsigned hash of a short text."""
+    assert len(data) < 32, "longer ones are hashed otherwise"
+    mixed, words = seed + PRIME_5 + len(data) & MASK, len(data) // 8 * 8
+    for at in range(0, words, 8):
+        mixed ^= _rotated(_number(data[at : at + 8]) * PRIME_2, 31) * PRIME_1 & MASK
+        mixed = _rotated(mixed, 27) * PRIME_1 + PRIME_4 & MASK
+    rest = data[words:]
+    if len(rest) >= 4:
+        mixed ^= _number(rest[:4]) * PRIME_1 & MASK
+        mixed = _rotated(mixed, 23) * PRIME_2 + PRIME_3 & MASK
+        rest = rest[4:]
+    for byte in rest:
+        mixed = _rotated(mixed ^ byte * PRIME_5 & MASK, 11) * PRIME_1 & MASK
     mixed = (mixed ^ mixed >> 33) * PRIME_2 & MASK
     mixed = (mixed ^ mixed >> 29) * PRIME_3 & MASK
     return mixed ^ mixed >> 32
@@ -31,6 +51,10 @@ def colliding_pairs(count: int) -> list[tuple[int, int]]:
 
 def _start(seed: int) -> int:
     return seed + PRIME_5 + 8 & MASK
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
 
 
 def _rotated(value: int, bits: int) -> int:

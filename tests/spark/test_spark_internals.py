@@ -14,7 +14,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import functions as F
-from spark_hash import hash_long, signed
+from spark_hash import hash_bytes, hash_int, hash_long, signed
 from waiting import wait_until
 
 from springtide import App, sinks, sources
@@ -109,6 +109,7 @@ KNOWN_HASHES = {
     "TIMESTAMP'2024-05-01 12:00:00 UTC'": 2099166426159197578,
     "7L, 'a'": 2701516948731497016,
     "7L": signed(hash_long(7)),
+    "'a topic of a Kafka broker', 7, 7L": signed(hash_long(7, hash_int(7, hash_bytes(b"a topic of a Kafka broker")))),
 }
 """The first one stands in Spark's documentation."""
 
