@@ -37,7 +37,8 @@ class Growth:
 def growth(track: Overloaded) -> Growth | None:
     """By how much the lag grew in the peak, and by how much it would by the controller's own account.
 
-    From the first decision in the peak that says that drives are missing; None if there is none.
+    From the first decision in the peak that says that drives are missing; None if there is none, or if that is said
+    for less than half of the peak: the minima do fit then, but for a moment.
     """
     reached, until = track.peak_s
     told = [(decision.at, decision.missing) for decision in track.decisions]
@@ -51,6 +52,9 @@ def growth(track: Overloaded) -> Growth | None:
     if not entries:
         return None
     ends = [*(at for at, _ in entries[1:]), until]
+    short_s = sum(end - at for (at, missing), end in zip(entries, ends, strict=True) if missing > 0)
+    if short_s < (until - reached) / 2:
+        return None
     foretold = sum(missing * (end - at) for (at, missing), end in zip(entries, ends, strict=True))
     return Growth(_waiting(track, until) - _waiting(track, entries[0][0]), foretold)
 

@@ -47,8 +47,10 @@ class Shed(NamedTuple):
         else:
             have = f"{self.worker} has {self.cores:.2f} cores for all its tasks"
             why = f"{have}, and {self.task} would take {self.cpu:.2f} an instance"
-        promise = "minimum" if self.accuracy >= self.minimum - 1e-9 else "below its minimum of"
-        return f"{self.query} keeps {percent(self.accuracy)} ({promise} {percent(self.minimum)}): {why}"
+        if self.accuracy < self.minimum - 1e-9:
+            room = f"there is room for {percent(self.accuracy)} of {self.query}"
+            return f"{room}, less than its minimum of {percent(self.minimum)}: {why}"
+        return f"{self.query} keeps {percent(self.accuracy)} (minimum {percent(self.minimum)}): {why}"
 
 
 @dataclass(frozen=True)
