@@ -361,3 +361,15 @@ def test_a_query_near_its_minimum_does_not_stay_below_what_chance_asks_for(tmp_p
         # Which epochs make up a cycle is not the same for both: a tenth more or less.
         assert wanted["low"] >= 0.4 + 0.9 * 3 * math.sqrt(0.24 / rows)
         assert wanted["high"] >= 0.6 + 0.9 * 3 * math.sqrt(0.24 / rows)
+
+
+def test_an_app_that_keeps_up_does_not_begin_to_shed_because_of_the_margin(tmp_path: Path) -> None:
+    """The load stays, and rows become a little dearer: more than is planned for, and less than there is."""
+    play, model = overloaded(tmp_path)
+    model.rate = 0.65 * CAPACITY
+    assert [*play.cycles(8)][-1]["app"] == {"low": 1.0, "high": 1.0}
+    model.cost_s *= 1.1
+    assert all(wanted["app"] == {"low": 1.0, "high": 1.0} for wanted in play.cycles(20))
+    assert model.lag < CYCLE_S * model.rate
+    model.cost_s *= 1.5
+    assert [*play.cycles(20)][-1]["app"]["low"] < 1, "that is more than there is"

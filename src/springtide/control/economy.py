@@ -32,6 +32,8 @@ GENTLE, SMALL = 0.2, 0.015
 move is then mostly the noise of measuring."""
 TINY = 0.005
 """Accuracies that differ by less are not worth a change."""
+ENOUGH = 0.9
+"""How many times the load has to fit for an app that sheds nothing to go on so: what is planned has a margin."""
 TO_SPARE = 1.1
 """How many times the load has to fit for shedding to end at once."""
 
@@ -46,8 +48,8 @@ class Memory:
     graph: Graph | None = None
     comes: dict[str, float] = field(default_factory=dict)
     """By app: the rows a second that came."""
-    met: dict[str, float] = field(default_factory=dict)
-    """By app: the rows a second to be dealt with for which its accuracies were last set anew."""
+    met: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """By app: the rows a second to be dealt with, and the workers for them, when its accuracies were last set anew."""
 
 
 class Economy:
@@ -163,7 +165,7 @@ class Economy:
             least = offers[tenant].least[name]
             most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
             if steady[tenant] and room < TO_SPARE:
-                goal = _gently(now, goal)
+                goal = now if now == 1 and room > ENOUGH else _gently(now, goal)
             asked = max(least, min(goal, now + self.config.rise, most))
             wanted[tenant][name] = asked
             if asked < goal:
@@ -171,11 +173,12 @@ class Economy:
         return wanted
 
     def _steady(self, tenant: Tenant, offer: Offer) -> bool:
-        """Whether an app has the load that its accuracies were set for; if not, they are about to be set anew."""
-        due, met = sum(offer.rates.values()), self._memory.met.get(tenant.app)
-        if met is not None and abs(due - met) <= STEADY * met:
+        """Whether an app has the load and the workers that its accuracies were set for; if not, they are set anew."""
+        due, workers = sum(offer.rates.values()), len(offer.snapshot.workers)
+        met, were = self._memory.met.get(tenant.app, (0.0, 0))
+        if workers == were and abs(due - met) <= STEADY * met:
             return True
-        self._memory.met[tenant.app] = due
+        self._memory.met[tenant.app] = (due, workers)
         return False
 
     def _enact(self, tenant: Tenant, offer: Offer, wanted: Mapping[str, float], decision: QodDecision) -> None:
