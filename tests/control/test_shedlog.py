@@ -31,6 +31,21 @@ def test_a_remark_is_written_even_if_nothing_changes(store: LocalStore) -> None:
     assert [tuple(entry.reasons) for entry in read_shed_log(store)] == [(), ("the controller could not decide",)]
 
 
+def test_the_same_remark_is_written_once(store: LocalStore) -> None:
+    log = ShedLog(store)
+    for at in (1.0, 2.0):
+        log.add(Shed(at, {"q": 0.5}, {}, ("the controller could not decide",)))
+    assert [entry.at for entry in read_shed_log(store)] == [1.0]
+
+
+def test_what_is_missing_is_written_when_it_changes(store: LocalStore) -> None:
+    """When it begins, when it is over, and when it is another number; not for noise."""
+    log = ShedLog(store)
+    for at, missing in enumerate((0.0, 500.0, 510.0, 490.0, 560.0, 0.0, 0.0)):
+        log.add(Shed(at, {"q": 0.5}, {"rows": 9}, ("too much",), comes=1000.0, allowed=1000.0 - missing, missing=missing))
+    assert [entry.missing for entry in read_shed_log(store)] == [0.0, 500.0, 560.0, 0.0]
+
+
 def test_a_later_driver_goes_on_with_the_numbers_over_many_files(store: LocalStore) -> None:
     total = 2 * CHUNK + 10
     for part in (range(CHUNK + 5), range(CHUNK + 5, total)):

@@ -55,10 +55,10 @@ class ShedLog:
 
 
 def _same(before: Shed, now: Shed) -> bool:
-    """Whether a decision is what was decided before; one without read limits is told for its reasons."""
-    alike = dict(before.accuracy) == dict(now.accuracy) and (not now.reasons or bool(now.admitted))
+    """Whether a decision is what was decided before; one without read limits is a remark, told for its reasons."""
+    remark = bool(now.reasons) and not now.admitted and tuple(now.reasons) != tuple(before.reasons)
     known = bool(before.missing) == bool(now.missing) and abs(now.missing - before.missing) <= TOLD * now.comes
-    return alike and known
+    return dict(before.accuracy) == dict(now.accuracy) and known and not remark
 
 
 def read_shed_log(store: Store) -> list[Shed]:
