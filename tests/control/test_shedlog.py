@@ -42,7 +42,7 @@ def test_what_is_missing_is_written_when_it_changes(store: LocalStore) -> None:
     """When it begins, when it is over, and when it is another number; not for noise."""
     log = ShedLog(store)
     for at, missing in enumerate((0.0, 500.0, 510.0, 490.0, 560.0, 0.0, 0.0)):
-        log.add(Shed(at, {"q": 0.5}, {"rows": 9}, ("too much",), comes=1000.0, allowed=1000.0 - missing, missing=missing))
+        log.add(Shed(at, {"q": 0.5}, {"rows": 9}, ("too much",), comes=1000.0, missing=missing))
     assert [entry.missing for entry in read_shed_log(store)] == [0.0, 500.0, 560.0, 0.0]
 
 
