@@ -74,7 +74,7 @@ class ShedBench:
     warm_s: float = 45.0
     """The longest that each may take to warm up."""
     largest_burst: int = Staging.largest_burst
-    rounds: int = 5
+    rounds: int = 3
     """Of the costs of rows, which are left out for a step."""
 
     @classmethod

@@ -1,5 +1,6 @@
 """Taxi Drives on Kafka, at work in a contestant's process between the calls of a benchmark in another process."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from springtide.control.shedlog import ShedLog, read_shed_log
 from springtide.control.tenant import Tenant
 from springtide.dataflow import rates, sources
 from springtide.engine.kafka.jars import connector_settings
+from springtide.engine.running import Running
 from springtide.engine.session import SessionConfig, make_session
 from springtide.metrics.report import EpochReport
 from springtide.testing.topics import create
@@ -35,6 +37,8 @@ FEW = 50
 FIRST_BURST = 500
 LONG = 3.0
 """An epoch that takes so many times as long as one with few drives tells how many the app keeps up with."""
+LAST_S = 20.0
+"""How long the epoch in flight may take at the end."""
 ALL = 1_000_000_000
 """A read limit that holds nothing back."""
 Asked = ParamSpec("Asked")
@@ -131,8 +135,13 @@ class Staged:
             SHARED.leave(self._app.name)
 
     def end(self) -> Overloaded:
-        """Stop, and tell what the injection showed."""
-        reports = self._running.stop()
+        """Stop, and tell what the injection showed. An epoch that takes minutes is left to end with the process."""
+        stopped, failures = threading.Event(), list[Exception]()
+        threading.Thread(target=_stop, args=(self._running, stopped, failures), daemon=True).start()
+        stopped.wait(LAST_S)
+        if failures:
+            raise failures[0]
+        reports = self._running.reports
         assert self._course is not None, "it was injected"
         began_s, (rise_s, stay_s, *_) = self._settled_s, self._course.phases_s
         return Overloaded(
@@ -185,6 +194,14 @@ def _taxi_drives(staging: Staging, topics: Mapping[str, str], counts: Mapping[st
     for query, stream in (("speeds", speeds), ("zones", zones)):
         stream.sink(query, counts[query]).with_minimum_accuracy(staging.minima[query])
     return app
+
+
+def _stop(running: Running, stopped: threading.Event, failures: list[Exception]) -> None:
+    try:
+        running.stop()
+    except Exception as error:
+        failures.append(error)
+    stopped.set()
 
 
 def _warm(reports: list[EpochReport], *, late: bool) -> bool:
