@@ -19,7 +19,7 @@ from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore, Store
 from springtide.blocks.store_errors import failed, may_mend
 from springtide.control.ledger import Ledger
-from springtide.control.shedlog import ShedLog
+from springtide.control.shedlog import Shed, ShedLog
 from springtide.engine.reports import ReportLog
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, Phases
@@ -206,7 +206,7 @@ WRITERS: dict[str, Callable[[Store], object]] = {
         EpochReport("app", 0, 1.0, 1, False, 1, 1, None, None, 0, Phases())
     ),
     "ledger": lambda store: Ledger(store).add(Entry(1, 0.0, Hold("on target"), Hold("on target")), {}),
-    "shed log": lambda store: ShedLog(store).add(1.0, {"q": 0.5}, {}, ("too much",)),
+    "shed log": lambda store: ShedLog(store).add(Shed(1.0, {"q": 0.5}, {}, ("too much",))),
 }
 
 
