@@ -54,6 +54,8 @@ def between(earlier: Sample, later: Sample) -> Rate:
 
 RISE_S = 1.4
 """A rate that is higher in all samples for so long is a load that rises, and no burst."""
+SURE_ROWS = 30
+"""Of fewer rows chance may tell the same."""
 RISE = 1.1
 """How many times the highest rate before it is no chance."""
 
@@ -90,5 +92,6 @@ class InjectionRate:
         since = next((i for i in range(len(samples) - 1, -1, -1) if samples[-1].at_s - samples[i].at_s >= RISE_S), 0)
         rates = [between(a, b).rows_per_s for a, b in pairwise(samples)]
         before, after = rates[:since], rates[since:]
-        sure = len(before) >= 2 and len(after) >= 3
+        rows = between(samples[since], samples[-1]).rows_per_s * (samples[-1].at_s - samples[since].at_s)
+        sure = len(before) >= 2 and len(after) >= 3 and rows >= SURE_ROWS
         return since if sure and min(after) > RISE * max(before) else 0
