@@ -46,8 +46,8 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def listeners(pids: list[int]) -> list[Listener]:
-    """The TCP ports on which these processes listen."""
-    owners = {inode: pid for pid in pids for inode in _sockets(pid)}
+    """The TCP ports on which these processes listen; a child that has just been forked still has its parent's."""
+    owners = {inode: pid for pid in reversed(pids) for inode in _sockets(pid)}
     return [
         Listener(owners[inode], address, port)
         for table in ("tcp", "tcp6") for address, port, inode in _table(Path("/proc/net") / table) if inode in owners
