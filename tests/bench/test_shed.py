@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from springtide.bench.overload import Arrivals, Overload, Overloaded
-from springtide.bench.shed import ShedBench, Told
+from springtide.bench.shed import Measured, ShedBench
 from springtide.bench.shed_figures import (
     CYCLE_S,
     accounting_error,
@@ -107,8 +107,9 @@ def test_the_rate_is_low_then_rises_stays_and_falls() -> None:
 def test_all_figures_are_there_and_a_picture(tmp_path: Path) -> None:
     ours, peer = track([250, 100, 100], [250, 50, 50]), track([250, 100], [250, 100])
     peer = replace(peer, name="without", reports=tuple(replace(r, queries=()) for r in peer.reports))
-    told = Told({"with": ours, "without": peer}, {"with": 100.0, "without": 90.0}, costs={"cost_of_shed_row": 0.05})
-    findings = ShedBench(phases_s=(5.0, 5.0, 5.0, 5.0))._findings(told)
+    capacities, costs = {"with": 100.0, "without": 90.0}, {"cost_of_shed_row": 0.05}
+    measured = Measured({"with": ours, "without": peer}, capacities, costs=costs)
+    findings = ShedBench(phases_s=(5.0, 5.0, 5.0, 5.0))._findings(measured)
     assert findings.figures["accounting_error"] == 0
     assert findings.figures["accuracy_speeds_worst"] == 0.5
     assert findings.figures["cost_of_shed_row"] == 0.05

@@ -1,10 +1,15 @@
 """An app without Spark: epochs on a clock of its own, which take as long as their rows cost on so many cores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from springtide import App, agg, sinks, sources
+from springtide.blocks.store import LocalStore
+from springtide.control.economy import Economy
+from springtide.control.economy_config import EconomyConfig
+from springtide.control.shedlog import ShedLog
 from springtide.control.tenant import Tenant
 from springtide.dataflow.economy import reached, shedding
 from springtide.dataflow.graph import Graph, Sink, Source
@@ -17,6 +22,9 @@ from springtide.plan.worker import Worker
 
 CORES = 2
 SLICES = 32
+CYCLE_S = 5.0
+CAPACITY = CORES / 0.002
+"""Rows a second at which two steps of a millisecond each keep all cores busy."""
 
 
 def two_queries(low: float = 0.2, high: float = 0.5, priorities: tuple[int, int] = (0, 5)) -> Graph:
@@ -160,3 +168,33 @@ class ModelApp:
 
 def tenant(model: ModelApp, name: str = "app") -> Tenant:
     return Tenant(name, model.graph, model)  # type: ignore[arg-type]
+
+
+class Play:
+    """Apps and their economy, cycle by cycle; nothing runs by itself."""
+
+    def __init__(self, place: Path, **models: ModelApp) -> None:
+        self.models = models
+        self.economy = Economy(EconomyConfig(cycle_s=CYCLE_S), clock=lambda: self.now)
+        self.tenants = {name: tenant(model, name) for name, model in models.items()}
+        self.stores = {name: LocalStore(place / name) for name in models}
+        self.now = 0.0
+        for name, each in self.tenants.items():
+            self.economy._tenants[name] = (each, ShedLog(self.stores[name]))
+
+    def cycles(self, count: int) -> Iterator[dict[str, dict[str, float]]]:
+        """By app and query: the accuracy wanted, after each cycle."""
+        for _ in range(count):
+            self.now += CYCLE_S
+            for model in self.models.values():
+                model.run(self.now)
+            self.economy.cycle()
+            yield {name: dict(each.accuracy) for name, each in self.tenants.items()}
+
+
+def calm(place: Path) -> tuple[Play, ModelApp]:
+    """An app of two queries that keeps up, after four cycles."""
+    model = ModelApp(two_queries(), rate=0.3 * CAPACITY)
+    play = Play(place, app=model)
+    list(play.cycles(4))
+    return play, model

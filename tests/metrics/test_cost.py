@@ -98,11 +98,10 @@ def test_a_step_without_epochs_costs_nothing() -> None:
 LINE = EpochCost(EpochPace(0.5, 2.0), {"a": StepCost(0.1, 0.001, 0.0), "b": StepCost(0.1, 0.002, 0.0002)})
 
 
-def test_the_line_tells_how_long_an_epoch_takes_and_how_many_rows_one_has_room_for() -> None:
+def test_the_line_tells_what_a_row_costs_and_how_many_an_epoch_has_room_for() -> None:
     shares = {"a": 1.0, "b": 0.5}
     assert LINE.row_s(shares) == pytest.approx((0.001 + 0.0011) / 2)
-    assert LINE.epoch_s(1000, shares) == pytest.approx(0.5 + 1.05)
-    assert LINE.rows_within(LINE.epoch_s(1000, shares), shares) == pytest.approx(1000)
+    assert LINE.rows_within(0.5 + 1.05, shares) == pytest.approx(1000)
     assert LINE.rows_within(0.3, shares) == 0.0
     assert EpochCost(EpochPace(0.5, 2.0), {}).rows_within(4.0, {}) is None
 

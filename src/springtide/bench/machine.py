@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from springtide.waits import let_go
+from springtide.bench.watching import Watch
 
 EVERY_S = 1.0
 WORK = 60_000
@@ -29,34 +29,22 @@ class Speed:
     """The share of all processor time that other guests of the host took."""
 
 
-class MachineWatch:
-    """A thread that works a little and takes the time; use it around what is to be watched."""
+class MachineWatch(Watch):
+    """Works a little every second and takes the time."""
 
     def __init__(self, every_s: float = EVERY_S) -> None:
+        super().__init__("machine", every_s)
         self.speeds: list[Speed] = []
         self.looked = threading.Event()
         """Set with the first of them."""
-        self._every_s = every_s
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="springtide-machine", daemon=True)
+        self._before = _jiffies()
 
-    def __enter__(self) -> "MachineWatch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        let_go(self._thread)
-
-    def _run(self) -> None:
-        before = _jiffies()
-        while not self._stopped.wait(self._every_s):
-            now = _jiffies()
-            total = sum(now) - sum(before)
-            stolen = (now[STOLEN - 1] - before[STOLEN - 1]) / total if total > 0 else 0.0
-            before = now
-            self.speeds.append(Speed(time.time(), (1 - stolen) / _work_s(), stolen))
-            self.looked.set()
+    def look(self) -> None:
+        before, self._before = self._before, _jiffies()
+        total = sum(self._before) - sum(before)
+        stolen = (self._before[STOLEN - 1] - before[STOLEN - 1]) / total if total > 0 else 0.0
+        self.speeds.append(Speed(time.time(), (1 - stolen) / _work_s(), stolen))
+        self.looked.set()
 
 
 def _work_s() -> float:

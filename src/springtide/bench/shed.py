@@ -17,7 +17,15 @@ from springtide.bench.figures import Figure, Findings, rounded
 from springtide.bench.machine import MachineWatch, Speed, usual_speed, worst_speed
 from springtide.bench.overload import Overload, Overloaded
 from springtide.bench.shed_costs import cost_of_shed, costs_of_kept
-from springtide.bench.shed_figures import accounting_error, accuracies, p99_latency, recovered_cycles, worst_lag
+from springtide.bench.shed_figures import (
+    WITH,
+    WITHOUT,
+    accounting_error,
+    accuracies,
+    p99_latency,
+    recovered_cycles,
+    worst_lag,
+)
 from springtide.bench.shed_picture import draw
 from springtide.bench.shed_promises import acted, growth
 from springtide.bench.shed_table import Table
@@ -25,7 +33,6 @@ from springtide.bench.staged import Answer, Asked, Burst, Staged, Staging, on_st
 from springtide.testing.kafka import Broker
 
 MINIMA = {"speeds": 0.4, "zones": 0.6}
-WITH, WITHOUT = "with", "without"
 FACTOR = 1.6
 LOW = 0.5
 STEP_S = 1.0
@@ -34,7 +41,7 @@ TURNS = 2
 
 
 @dataclass(frozen=True)
-class Told:
+class Measured:
     """What a run of the benchmark measured."""
 
     tracks: Mapping[str, Overloaded]
@@ -44,8 +51,8 @@ class Told:
     costs: Mapping[str, float] | None = None
 
 
-class _Performer:
-    """An app that is staged in another process."""
+class _StagedApp:
+    """An app that is staged in another process, and asked from this one."""
 
     def __init__(self, place: Arena, process: str, staging: Staging) -> None:
         self.place, self.process, self.staging = place, process, staging
@@ -105,13 +112,13 @@ class ShedBench:
                 rows = turns[-1][0].rows
                 kept = costs_of_kept(without.burst, with_.burst, rows, self.rounds)
                 costs = {"cost_of_kept_row": kept.kept_row, "cost_of_shed_row": self._cost_of_shed(with_, rows)}
-            # The one without sheds nothing, so much is left to do: it comes last, and nobody waits for that.
+            # The app that may not shed is minutes behind in the end. It comes last, so nobody waits for it.
             with_.ask(Staged.inject, self.course, capacities[WITHOUT], drain=True)
             without.ask(Staged.inject, self.course, capacities[WITHOUT], drain=False)
             tracks = {WITH: with_.ask(Staged.end), WITHOUT: without.ask(Staged.end)}
-        return self._findings(Told(tracks, capacities, tuple(watch.speeds), costs))
+        return self._findings(Measured(tracks, capacities, tuple(watch.speeds), costs))
 
-    def _stage(self, place: Arena, servers: str) -> "tuple[_Performer, _Performer]":
+    def _stage(self, place: Arena, servers: str) -> "tuple[_StagedApp, _StagedApp]":
         """Both are started at once: nothing is measured yet."""
         wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
         stagings = [
@@ -119,31 +126,31 @@ class ShedBench:
             for name, minima in wanted.items()
         ]
         with ThreadPoolExecutor() as threads:
-            first, second = (threads.submit(_Performer, place, staging.name, staging) for staging in stagings)
+            first, second = (threads.submit(_StagedApp, place, staging.name, staging) for staging in stagings)
             return first.result(), second.result()
 
-    def _cost_of_shed(self, beside: "_Performer", rows: int) -> float:
+    def _cost_of_shed(self, beside: "_StagedApp", rows: int) -> float:
         """In an app all of whose rows may go, in the Spark of the one that may shed."""
         name = "free"
         staging = replace(
             beside.staging, name=name, directory=beside.place.scratch / name, minima=dict.fromkeys(MINIMA, 0.0)
         )
-        free = _Performer(beside.place, beside.process, staging)
+        free = _StagedApp(beside.place, beside.process, staging)
         cost = cost_of_shed(free.burst, free.shed, rows, self.rounds)
         free.ask(Staged.leave)
         return cost
 
-    def _findings(self, told: Told) -> Findings:
+    def _findings(self, measured: Measured) -> Findings:
         figures: dict[str, Figure] = {"factor": self.factor}
         table = Table(figures)
-        ours = told.tracks[WITH]
+        ours = measured.tracks[WITH]
         for what, measure, bar in (
             ("lag_cycles", worst_lag, "2"),
             ("recovered_cycles", recovered_cycles, "3"),
             ("p99_latency_s", p99_latency, ""),
         ):
-            table.both(what, {name: measure(track) for name, track in told.tracks.items()}, bar)
-        errors = {name: accounting_error(track) for name, track in told.tracks.items()}
+            table.both(what, {name: measure(track) for name, track in measured.tracks.items()}, bar)
+        errors = {name: accounting_error(track) for name, track in measured.tracks.items()}
         figures["accounting_error"] = sum(errors.values())
         table.rows.append(["accounting error", *(str(error) for error in errors.values()), "0"])
         for query, minimum in MINIMA.items():
@@ -154,15 +161,15 @@ class ShedBench:
                 [f"accuracy of {query}, mean (worst)", f"{fmean(shares):.3f} ({min(shares):.3f})", "1", f"{minimum:g}"]
             )
         self._promises(ours, table)
-        for name, cost in (told.costs or {}).items():
+        for name, cost in (measured.costs or {}).items():
             table.one(name, cost, "1.1" if name == "cost_of_kept_row" else "0.1")
-        _machine(told, table)
-        table.both("capacity_rows_per_s", {name: round(told.capacities[name]) for name in told.tracks})
+        _machine(measured, table)
+        table.both("capacity_rows_per_s", {name: round(measured.capacities[name]) for name in measured.tracks})
         figures["rows_with"] = ours.sent
         series = {query: (minimum, accuracies(ours, query)) for query, minimum in MINIMA.items()}
         return Findings(
-            self.name, ["", *told.tracks, "bar"], table.rows, figures,
-            lambda axes: draw(axes, told.tracks, self.course, told.capacities[WITHOUT], series),
+            self.name, ["", *measured.tracks, "bar"], table.rows, figures,
+            lambda axes: draw(axes, measured.tracks, self.course, measured.capacities[WITHOUT], series),
         )  # fmt: skip
 
     def _promises(self, track: Overloaded, table: Table) -> None:
@@ -178,11 +185,11 @@ class ShedBench:
             table.one("acted_over_bar", None if answer is None else answer.acted_s / answer.bar_s, "1")
 
 
-def _machine(told: Told, table: Table) -> None:
+def _machine(measured: Measured, table: Table) -> None:
     """How fast the machine itself was: in one injection over the other, and in its worst ten seconds."""
-    found = {name: usual_speed(told.speeds, t.began_s, t.ended_s) for name, t in told.tracks.items()}
+    found = {name: usual_speed(measured.speeds, t.began_s, t.ended_s) for name, t in measured.tracks.items()}
     ours, peers = found[WITH], found[WITHOUT]
     if ours is not None and peers is not None:
         table.one("machine_speed_with_over_without", ours / peers)
-    table.one("machine_speed_worst", worst_speed(told.speeds))
-    table.one("machine_stolen_share", fmean(speed.stolen for speed in told.speeds) if told.speeds else 0.0)
+    table.one("machine_speed_worst", worst_speed(measured.speeds))
+    table.one("machine_stolen_share", fmean(speed.stolen for speed in measured.speeds) if measured.speeds else 0.0)

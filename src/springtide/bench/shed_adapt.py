@@ -15,14 +15,13 @@ from springtide.bench.arena import arena
 from springtide.bench.autoscale import SlowCount
 from springtide.bench.contestants import ALL_REPORTS
 from springtide.bench.figures import Figure, Findings
-from springtide.bench.shed_figures import CYCLE_S, sheds
+from springtide.bench.shed_figures import CYCLE_S, WITH, WITHOUT, sheds
 from springtide.bench.shed_table import Table
 from springtide.bench.trial import cluster_session, wait_for
 from springtide.control.ledger import Record, read_ledger
 from springtide.metrics.report import EpochReport
 from springtide.policies.decision import Scale
 
-WITH, WITHOUT = "with", "without"
 LOW = 0.5
 MINIMUM = 0.3
 """So low that shedding covers the overload until there are more workers."""
@@ -42,7 +41,7 @@ class Course:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Rows a second before the step and after it: one worker can wait for so many at most."""
+        """Rows a second before the step and after it; one worker works on 1 / ROW_S at most."""
         return LOW / ROW_S, self.factor / ROW_S
 
 

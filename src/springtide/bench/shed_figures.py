@@ -9,6 +9,7 @@ from springtide.bench.overload import Numbers, Overloaded
 from springtide.control.economy_config import EconomyConfig
 from springtide.metrics.report import EpochReport
 
+WITH, WITHOUT = "with", "without"
 CYCLE_S = EconomyConfig().cycle_s
 CALM = 1.0
 """The cycles of arrivals that may wait in an app that keeps up."""
@@ -37,7 +38,7 @@ def worst_lag(track: Overloaded) -> float:
 def recovered_cycles(track: Overloaded) -> float | None:
     """From when the rate began to fall until less than a cycle of arrivals waited, for good; in cycles.
 
-    0 if no more waited then; None if so much still waited in the end.
+    0 if less than a cycle of arrivals waited all the time; None if more than one still waited at the end of the run.
     """
     lags = lag_cycles(track)
     behind = [number for number, (_, lag) in enumerate(lags) if lag >= CALM]

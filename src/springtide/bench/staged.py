@@ -36,7 +36,7 @@ FEW = 50
 """Drives that hardly make an epoch longer."""
 FIRST_BURST = 500
 LONG = 3.0
-"""An epoch that takes so many times as long as one with few drives tells how many the app keeps up with."""
+"""The capacity is that of an epoch which takes three times as long as one with few drives."""
 LAST_S = 20.0
 """How long the epoch in flight may take at the end."""
 ALL = 1_000_000_000
@@ -97,7 +97,7 @@ class Staged:
             wait_for(self._running, lambda: _warm(self._running.reports, late=time.time() > until_s))
 
     def burst(self, rows: int) -> Burst:
-        """An epoch of so many drives: they are held back until all are there, so that nobody sends meanwhile."""
+        """One epoch of `rows` drives. It begins when all have been sent, as sending takes a core of its own."""
         self._admit(1)
         with self._sending.at(rates.constant(20.0 * rows), limit=rows // len(TOPICS)):
             wait_for(self._running, lambda: self._sending.finished)

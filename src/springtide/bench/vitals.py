@@ -2,7 +2,6 @@
 
 import gc
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
+from springtide.bench.watching import Watch
 from springtide.engine.spark_internals import jvm_pid, live_heap_bytes
-from springtide.waits import let_go
 
 
 @dataclass(frozen=True)
@@ -34,41 +33,31 @@ class Vitals:
     """In the checkpoint, the workers' directory and Spark's."""
 
 
-class Sampler:
-    """A thread that samples; use it around what is to be watched."""
+class Sampler(Watch):
+    """Samples the processes of this driver."""
 
     def __init__(self, spark: SparkSession, directory: Path, every_s: float, look: Callable[[], object]) -> None:
         """`look` is called with every sample, for what has to be polled."""
+        super().__init__("vitals", every_s)
         self.samples: list[Vitals] = []
-        self._spark, self._directory, self._every_s, self._look = spark, directory, every_s, look
+        self._spark, self._directory, self._look = spark, directory, look
+        self._pids = (os.getpid(), jvm_pid(spark))
         self.began_s = time.monotonic()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="springtide-vitals", daemon=True)
 
-    def __enter__(self) -> "Sampler":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        let_go(self._thread)
-
-    def _run(self) -> None:
-        pids = (os.getpid(), jvm_pid(self._spark))
-        while not self._stopped.wait(self._every_s):
-            gc.collect()
-            heap = live_heap_bytes(self._spark)
-            self._look()
-            self.samples.append(
-                Vitals(
-                    time.monotonic() - self.began_s,
-                    resident_bytes(pids[0]) / 1e6,
-                    heap / 1e6,
-                    sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
-                    sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids),
-                    count_files(self._directory),
-                )
+    def look(self) -> None:
+        gc.collect()
+        heap = live_heap_bytes(self._spark)
+        self._look()
+        self.samples.append(
+            Vitals(
+                time.monotonic() - self.began_s,
+                resident_bytes(self._pids[0]) / 1e6,
+                heap / 1e6,
+                sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self._pids),
+                sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self._pids),
+                count_files(self._directory),
             )
+        )
 
 
 def resident_bytes(pid: int) -> int:

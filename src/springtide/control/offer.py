@@ -58,7 +58,7 @@ class Offer:
 
 
 def safely(minimum: float, rows: float) -> float:
-    """A share with which hardly any cycle of so many rows falls below the minimum by chance."""
+    """The minimum accuracy and three standard deviations of what is kept of `rows` rows, but no more than MARGIN."""
     chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
     return min(1.0, math.ceil((minimum + min(chance, MARGIN)) / GRAIN - 1e-9) * GRAIN)
 

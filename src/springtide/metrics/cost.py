@@ -19,7 +19,7 @@ ALIKE = 0.05
 CHEAP = 0.03
 """The expected cost of a row that is shed, over that of one that is kept: it is fetched, and a hash is taken of it."""
 DOUBT = 0.25
-"""How much the expectation that all cores work at once weighs: as much as epochs that vary by so many seconds."""
+"""The weight of the expectation that all cores work at once: that of epochs whose work varies by half a second."""
 BESIDE = 0.2
 """The share of an epoch that may be for other things than its rows."""
 
@@ -52,7 +52,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class EpochPace:
-    """An epoch with so much useful time for rows takes `fixed_s + useful_s / cores`."""
+    """An epoch lasts `fixed_s + useful_s / cores`, if its rows take `useful_s` seconds on all cores together."""
 
     fixed_s: float
     """Planning, committing, starting tasks, and what steps take in every epoch."""
@@ -75,10 +75,6 @@ class EpochCost:
         """How much longer an epoch takes for one more row that is offered."""
         return sum(cost.row_s(shares.get(step, 1.0)) for step, cost in self.steps.items()) / self.pace.cores
 
-    def epoch_s(self, rows: float, shares: Mapping[str, float]) -> float:
-        """How long an epoch takes in which so many rows are offered."""
-        return self.pace.fixed_s + rows * self.row_s(shares)
-
     def rows_within(self, epoch_s: float, shares: Mapping[str, float]) -> float | None:
         """The rows that may be offered in an epoch of this length; None if they seem to cost nothing."""
         row_s = self.row_s(shares)
@@ -90,15 +86,13 @@ class EpochCost:
         return self.pace.fixed_s / left if left > 0 else None
 
 
-def taken_s(report: EpochReport, waited: bool) -> float:
-    """How long an epoch kept the app from the next one; what lies between two counts if rows waited for it."""
-    return max(report.phases.total_s, report.elapsed_s or 0.0) if waited else report.phases.total_s
-
-
 def lengths_s(reports: Sequence[EpochReport]) -> list[float]:
-    """Of each epoch."""
+    """How long each epoch kept the app from the next one. What lies between two of them counts if rows waited then."""
     waited = [False, *(bool(report.lag_rows) for report in reports)]
-    return [taken_s(report, had) for report, had in zip(reports, waited, strict=False)]
+    return [
+        max(report.phases.total_s, (report.elapsed_s or 0.0) if rows_waited else 0.0)
+        for report, rows_waited in zip(reports, waited, strict=False)
+    ]
 
 
 def step_cost(samples: Sequence[StepSample]) -> StepCost:

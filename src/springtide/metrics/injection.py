@@ -92,6 +92,6 @@ class InjectionRate:
         since = next((i for i in range(len(samples) - 1, -1, -1) if samples[-1].at_s - samples[i].at_s >= RISE_S), 0)
         rates = [between(a, b).rows_per_s for a, b in pairwise(samples)]
         before, after = rates[:since], rates[since:]
-        rows = between(samples[since], samples[-1]).rows_per_s * (samples[-1].at_s - samples[since].at_s)
+        rows = sum(rate * (b.at_s - a.at_s) for rate, (a, b) in zip(after, pairwise(samples[since:]), strict=True))
         sure = len(before) >= 2 and len(after) >= 3 and rows >= SURE_ROWS
         return since if sure and min(after) > RISE * max(before) else 0
