@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from economy_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, two_queries
+from economy_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, one_query, two_queries
 
 from springtide.control.economy import FEWEST
 from springtide.control.economy_config import EconomyConfig
@@ -188,3 +188,25 @@ def test_an_app_that_keeps_up_does_not_begin_to_shed_because_of_the_margin(tmp_p
     assert model.lag < CYCLE_S * model.rate
     model.cost_s *= 1.5
     assert [*play.cycles(20)][-1]["app"]["low"] < 1, "that is more than there is"
+
+
+def test_an_app_that_keeps_up_does_not_begin_to_shed_whatever_is_reckoned(tmp_path: Path) -> None:
+    """Its work takes more time than all cores have, as most of it is waiting: the sums say that it can't keep up."""
+    model = ModelApp(two_queries(), rate=1.2 * CAPACITY, share=2.0)
+    play = Play(tmp_path, app=model)
+    assert all(wanted["app"] == {"low": 1.0, "high": 1.0} for wanted in play.cycles(10))
+    assert model.lag < CYCLE_S * model.rate
+    model.share = 1.0
+    assert [*play.cycles(4)][-1]["app"]["low"] < 1, "now it does not keep up"
+
+
+def test_an_app_of_steady_load_gives_way_to_one_whose_load_rises(tmp_path: Path) -> None:
+    dear, cheap = ModelApp(one_query(0.5, 5), rate=0.3 * CAPACITY), ModelApp(one_query(0.1, 1), rate=0.3 * CAPACITY)
+    dear.beside, cheap.beside = [cheap], [dear]
+    play = Play(tmp_path, dear=dear, cheap=cheap)
+    list(play.cycles(6))
+    for _ in range(12):
+        dear.rate = min(1.9 * CAPACITY, 1.25 * dear.rate)
+        last = [*play.cycles(1)][-1]
+    assert last["cheap"]["out"] < 1
+    assert last["dear"]["out"] > last["cheap"]["out"]

@@ -153,9 +153,11 @@ class Economy:
         """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
 
         Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
-        on its way.
+        on its way. While all apps keep up, none begins to shed: what was seen counts more than what is reckoned.
         """
-        steady = {tenant: self._steady(tenant, offer) for tenant, offer in offers.items()}
+        all_keep_up = all(offer.keeps_up for offer in offers.values())
+        # Apps share the cores: if one's load has changed, all are set anew, or a steady one would not give way to it.
+        steady = all([self._steady(tenant, offer) for tenant, offer in offers.items()])
         wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
         queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
         ceiling: dict[int, float] = {}
@@ -164,7 +166,9 @@ class Economy:
             now, goal = tenant.accuracy[name], decision.accuracy[query.name]
             least = offers[tenant].least[name]
             most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
-            if steady[tenant] and room < TO_SPARE:
+            if now == 1 and all_keep_up:
+                goal = now
+            elif steady and room < TO_SPARE:
                 goal = now if now == 1 and room > ENOUGH else _gently(now, goal)
             asked = max(least, min(goal, now + self.config.rise, most))
             wanted[tenant][name] = asked

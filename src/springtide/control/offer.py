@@ -14,6 +14,8 @@ MARGIN = 0.05
 """The most for that: with few rows chance has too much of a say, and overload has to be met all the same."""
 NOTHING = 0.02
 """Of the rows that come: fewer that are missing are no more than the noise of measuring."""
+LIKE = 0.05
+"""Rates that differ by less are alike."""
 GRAIN = 0.005
 """The least that a query is to have changes in steps of this size."""
 
@@ -40,6 +42,8 @@ class Offer:
     """How long they may take."""
     allowed: float
     """Rows a second that it keeps up with in the longest epochs, with all queries at their minimum accuracy."""
+    keeps_up: bool = False
+    """Whether its last epochs took all rows that came, shed none, and were short."""
 
     @property
     def comes(self) -> float:
@@ -61,6 +65,21 @@ def safely(minimum: float, rows: float) -> float:
     """The minimum accuracy and three standard deviations of what is kept of `rows` rows, but no more than MARGIN."""
     chance = CHANCE * math.sqrt(minimum * (1 - minimum) / max(rows, 1.0))
     return min(1.0, math.ceil((minimum + min(chance, MARGIN)) / GRAIN - 1e-9) * GRAIN)
+
+
+def keeps_up(snapshot: Snapshot, usual_s: float, fresh_s: float) -> bool:
+    """Whether epochs took all rows that came, shed none of them, and were no longer than planned.
+
+    Rows that came within the last `fresh_s` are due for the next epoch. What comes must be what was taken: epochs
+    before a load that has jumped tell nothing about it.
+    """
+    taken = sum(source.taken for source in snapshot.sources)
+    return (
+        snapshot.epoch_s <= usual_s
+        and snapshot.arriving <= (1 + LIKE) * taken
+        and all(source.lag_rows <= source.rate * fresh_s for source in snapshot.sources)
+        and not any(snapshot.shed.values())
+    )
 
 
 def longest_s(snapshot: Snapshot, cost: EpochCost, shares: Mapping[str, float], config: EconomyConfig) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from springtide.control.economy_config import EconomyConfig
-from springtide.control.offer import Offer, longest_s, safely, sustained
+from springtide.control.offer import Offer, keeps_up, longest_s, safely, sustained
 from springtide.dataflow.economy import served, working_for
 from springtide.dataflow.graph import Graph as Dataflow
 from springtide.dataflow.graph import Keyed, Sink, Source
@@ -99,7 +99,8 @@ class Tenant:
         epoch_s = min(max(usual_s, needed_s), most_s)
         idle = config.utilisation * _slots_at_work(snapshot) * min(cost.pace.fixed_s / epoch_s, MOST_IDLE)
         allowed = sustained(cost, most_s, shares)
-        return Offer(snapshot, cost, rates, least, kept, due, epoch_s, idle, most_s, allowed)
+        fine = keeps_up(snapshot, usual_s, fresh_s)
+        return Offer(snapshot, cost, rates, least, kept, due, epoch_s, idle, most_s, allowed, fine)
 
     def _sample(self, step: str, report: EpochReport) -> StepSample:
         """A step in an epoch, in rows of its sources."""
