@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,8 @@ from springtide.bench.contestants import Contestant, Load, Round
 from springtide.engine.session import SessionConfig, make_session
 
 Result = TypeVar("Result")
+END_S = 2.0
+"""How long a process that was told to end may take."""
 
 
 class Arena:
@@ -41,7 +43,16 @@ class Arena:
         self._processes.pop(name).shutdown()
 
     def close(self) -> None:
+        """Let all processes finish what they do, and end."""
         self._closing.close()
+
+    def give_up(self) -> None:
+        """End all processes now, whatever they do; their Sparks end with them."""
+        for process in active_children():
+            process.terminate()
+            process.join(END_S)
+            process.kill()
+        self.close()
 
 
 @contextmanager
@@ -51,8 +62,10 @@ def arena(name: str) -> Iterator[Arena]:
         found = Arena(Path(scratch))
         try:
             yield found
-        finally:
-            found.close()
+        except BaseException:
+            found.give_up()
+            raise
+        found.close()
 
 
 def _round(contestant: Contestant, load: Load, epochs: int) -> Round:
