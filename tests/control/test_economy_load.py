@@ -210,3 +210,13 @@ def test_an_app_of_steady_load_gives_way_to_one_whose_load_rises(tmp_path: Path)
         last = [*play.cycles(1)][-1]
     assert last["cheap"]["out"] < 1
     assert last["dear"]["out"] > last["cheap"]["out"]
+
+
+@pytest.mark.parametrize("load", [0.62, 0.66, 0.68])
+def test_on_the_way_up_an_accuracy_is_not_held_where_it_is(tmp_path: Path, load: float) -> None:
+    """After an overload there is room for all, if not much more: all are processed again within three cycles."""
+    play, model = calm(tmp_path)
+    model.rate = 1.5 * CAPACITY
+    assert [*play.cycles(6)][-1]["app"]["low"] < 0.3
+    model.rate = load * CAPACITY
+    assert [*play.cycles(3)][-1]["app"] == {"low": 1.0, "high": 1.0}

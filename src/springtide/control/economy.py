@@ -174,6 +174,7 @@ class Economy:
             wanted[tenant][name] = asked
             if asked < goal:
                 ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
+                self._memory.met.pop(tenant.app, None)  # It is on its way, and goes on in the next cycle.
         return wanted
 
     def _steady(self, tenant: Tenant, offer: Offer) -> bool:
