@@ -17,13 +17,20 @@ def _sleep_long(place: Arena) -> None:
         place.call("slow", time.sleep, 600)
 
 
-def test_an_interrupted_benchmark_does_not_wait_for_its_contestants() -> None:
-    with pytest.raises(KeyboardInterrupt), arena("test") as place:
-        contestant = place.call("slow", os.getpid)
-        waiting = Thread(target=_sleep_long, args=(place,))
-        waiting.start()
+def _interrupted(contestants: list[int], waiting: list[Thread]) -> None:
+    """A benchmark that is interrupted while a contestant is at work."""
+    with arena("test") as place:
+        contestants.append(place.call("slow", os.getpid))
+        waiting.append(Thread(target=_sleep_long, args=(place,)))
+        waiting[0].start()
         raise KeyboardInterrupt
-    waiting.join(10)
-    assert not waiting.is_alive()
-    assert not Path(f"/proc/{contestant}").exists()
-    assert not place.scratch.exists()
+
+
+def test_an_interrupted_benchmark_does_not_wait_for_its_contestants() -> None:
+    contestants: list[int] = []
+    waiting: list[Thread] = []
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted(contestants, waiting)
+    waiting[0].join(10)
+    assert not waiting[0].is_alive()
+    assert not Path(f"/proc/{contestants[0]}").exists()

@@ -157,7 +157,7 @@ class Economy:
         """
         all_keep_up = all(offer.keeps_up for offer in offers.values())
         # Apps share the cores: if one's load has changed, all are set anew, or a steady one would not give way to it.
-        steady = all([self._steady(tenant, offer) for tenant, offer in offers.items()])
+        changed = [tenant for tenant, offer in offers.items() if not self._steady(tenant, offer)]
         wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
         queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
         ceiling: dict[int, float] = {}
@@ -168,7 +168,7 @@ class Economy:
             most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
             if now == 1 and all_keep_up:
                 goal = now
-            elif steady and room < TO_SPARE:
+            elif not changed and room < TO_SPARE:
                 goal = now if now == 1 and room > ENOUGH else _gently(now, goal)
             asked = max(least, min(goal, now + self.config.rise, most))
             wanted[tenant][name] = asked
