@@ -220,3 +220,17 @@ def test_on_the_way_up_an_accuracy_is_not_held_where_it_is(tmp_path: Path, load:
     assert [*play.cycles(6)][-1]["app"]["low"] < 0.3
     model.rate = load * CAPACITY
     assert [*play.cycles(3)][-1]["app"] == {"low": 1.0, "high": 1.0}
+
+
+def test_a_decision_that_was_made_in_a_bad_moment_does_not_stay(tmp_path: Path) -> None:
+    """Rows were dear for a moment, just when the load changed: what was decided then is put right soon."""
+    after: dict[str, list[float]] = {}
+    for name, dear in (("disturbed", 3.0), ("calm", 1.0)):
+        play, model = calm(tmp_path / name)
+        model.rate, cost_s = 0.9 * CAPACITY, model.cost_s
+        model.cost_s *= dear
+        list(play.cycles(1))
+        model.cost_s = cost_s
+        after[name] = [wanted["app"]["low"] for wanted in play.cycles(8)]
+    assert min(after["disturbed"]) < 0.3, "it was a bad moment"
+    assert after["disturbed"][-1] == pytest.approx(after["calm"][-1], abs=0.1)

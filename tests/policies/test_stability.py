@@ -92,7 +92,10 @@ def test_a_load_that_is_just_changing_is_looked_at_once_more() -> None:
     assert len(first.vetoes) == 1
     assert first.vetoes[0].startswith("the load is just changing at 'rows', from ")
     seen = Entry(1, AT, first.wanted, first.decision, first.vetoes, gauge(rising, 1.0))
-    assert stable.consider(rising, (seen,)).decision == up().decision, "it may go on changing for ever"
+    assert stable.consider(rising, (seen,)).decision == up().decision, "the same is wanted again"
+    less = replace(seen, wanted=Scale(6, "a part of what was to come"))
+    assert stable.consider(rising, (less,)).vetoes == first.vetoes, "something else is wanted now"
+    assert stable.consider(rising, (less, seen)).decision == up().decision, "it may go on changing for ever"
     same = replace(steady, sources=tuple(replace(s, rate_before=s.rate * 0.9) for s in steady.sources))
     assert stable.consider(same, ()).vetoes == ()
 
@@ -116,6 +119,9 @@ def test_no_scaling_near_the_target() -> None:
     assert isinstance(Stable(up(), config)(FLOW.sharing(6), ()), Scale), "83 % is too near to the brim"
     assert isinstance(Stable(up(12), config)(FLOW.sharing(9), ()), Scale), "56 % is a waste"
     assert Stable(Says(MOVE), config)(FLOW.sharing(7), ()) == MOVE
+    shedding = replace(FLOW.sharing(7), shed={"a": 1.0})
+    assert isinstance(Stable(up(), config)(shedding, ()), Scale), "who sheds has too little room"
+    assert isinstance(Stable(Says(Scale(3, "fewer")), config)(shedding, ()), Hold)
 
 
 def test_slots_that_are_half_idle_are_too_few_if_rows_are_left_behind() -> None:

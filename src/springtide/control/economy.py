@@ -30,6 +30,8 @@ STEADY = 0.05
 GENTLE, SMALL = 0.2, 0.015
 """Under the same load an accuracy goes this share of its way in a cycle, and no more than that at once: what makes it
 move is then mostly the noise of measuring."""
+FAR = 0.1
+"""An accuracy that is further from its goal, in two cycles running, is not so because of noise."""
 TINY = 0.005
 """Accuracies that differ by less are not worth a change."""
 ENOUGH = 0.9
@@ -48,6 +50,8 @@ class Memory:
     graph: Graph | None = None
     comes: dict[str, float] = field(default_factory=dict)
     """By app: the rows a second that came."""
+    goals: Mapping[str, float] = field(default_factory=dict)
+    """By query: the accuracy that it could have had."""
     met: dict[str, tuple[float, int]] = field(default_factory=dict)
     """By app: the rows a second to be dealt with, and the workers for them, when its accuracies were last set anew."""
 
@@ -124,6 +128,7 @@ class Economy:
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
             wanted = self._wanted(offers, decision, _room(model, decision))
+            memory.goals = decision.accuracy
             for tenant, offer in offers.items():
                 memory.comes[tenant.app] = offer.comes
                 self._enact(tenant, offer, wanted[tenant], decision)
@@ -169,7 +174,8 @@ class Economy:
             if now == 1 and all_keep_up:
                 goal = now
             elif not changed and room < TO_SPARE:
-                goal = now if now == 1 and room > ENOUGH else _gently(now, goal)
+                before = self._memory.goals.get(query.name, now)
+                goal = now if now == 1 and room > ENOUGH else _gently(now, goal, before)
             asked = max(least, min(goal, now + self.config.rise, most))
             wanted[tenant][name] = asked
             if asked < goal:
@@ -225,8 +231,14 @@ class Economy:
                 shed_log.add(Shed(self.clock(), tenant.accuracy, {}, (reason,)))
 
 
-def _gently(now: float, goal: float) -> float:
-    """A small step of the way to a goal, if it is worth one; to full accuracy it always is."""
+def _gently(now: float, goal: float, before: float) -> float:
+    """A small step of the way to a goal, if it is worth one; to full accuracy it always is.
+
+    If the goal of the cycle before was far away in the same direction, it is no noise: as far as both go.
+    """
+    least = min(goal, before) if goal > now else max(goal, before)
+    if (goal - now) * (before - now) > 0 and abs(least - now) > FAR:
+        return least
     if goal >= 1:
         return min(1.0, now + SMALL)
     step = max(-SMALL, min(SMALL, GENTLE * (goal - now)))

@@ -30,6 +30,11 @@ def taken(snapshot: Snapshot) -> float:
     return arrived / due if due > 0 else 1.0
 
 
+def sheds(snapshot: Snapshot) -> bool:
+    """Whether rows were shed."""
+    return any(rate > 0 for rate in snapshot.shed.values())
+
+
 def busy(worker: Worker) -> str:
     """How busy a worker is, in words."""
     return f"{worker.id} has {count(worker.queue_rows)} rows waiting and {percent(worker.cpu)} CPU"

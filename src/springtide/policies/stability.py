@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from springtide.errors import BadValue
 from springtide.metrics.snapshot import BadSnapshot, Snapshot
 from springtide.policies.decision import Decision, Hold, Scale, action
 from springtide.policies.limits import Limits
-from springtide.policies.load import slots_a_worker, taken, utilisation
+from springtide.policies.load import sheds, slots_a_worker, taken, utilisation
 from springtide.policies.past import Entry, Past, enacted
 from springtide.policies.period import Period
 from springtide.policies.policy import Policy
 from springtide.policies.words import count, percent, plural
 
 CHANGING = "the load is just changing"
+LOOKS = 2
+"""How often in a row a load that is just changing is looked at once more."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Stable:
         decision, notes = self._adjusted(wanted, snapshot, past)
         if isinstance(decision, Hold):
             return Verdict(wanted, decision, notes)
-        vetoes = (*notes, *self._refusals(decision, snapshot, past))
+        vetoes = (*notes, *self._refusals(wanted, decision, snapshot, past))
         if vetoes == notes:
             return Verdict(wanted, decision, notes)
         return Verdict(wanted, Hold(f"{action(decision)} is vetoed: {'; '.join(vetoes)}"), vetoes)
@@ -129,16 +132,18 @@ class Stable:
         note = f"{plural(most, 'worker')} wanted {ago} s ago; workers are let go {window} s after that"
         return replace(wanted, workers=min(most, present)), note
 
-    def _refusals(self, decision: Decision, snapshot: Snapshot, past: Past) -> Iterator[str]:
+    def _refusals(self, wanted: Decision, decision: Decision, snapshot: Snapshot, past: Past) -> Iterator[str]:
         """Why it must not be done now, each reason there is."""
         if self.config.dry_run:
             yield "dry run"
         yield from self._excluded(snapshot.at)
         yield from self._unsettled(snapshot.at, past)
         if isinstance(decision, Scale) and not self._outside(snapshot):
-            yield from self._in_band(snapshot)
-            yield from _unsteady(snapshot, past)
-            if decision.workers > len(snapshot.workers):
+            grows = decision.workers > len(snapshot.workers)
+            if not (grows and sheds(snapshot)):  # Rows that are shed tell of too little room.
+                yield from self._in_band(snapshot)
+            yield from _unsteady(wanted, snapshot, past)
+            if grows:
                 yield from self._ineffective(snapshot.at, past)
 
     def _excluded(self, at: float) -> Iterator[str]:
@@ -168,14 +173,27 @@ class Stable:
             yield f"{action(tried.decision)} did not help; more workers are not tried for another {again} s"
 
 
-def _unsteady(snapshot: Snapshot, past: Past) -> Iterator[str]:
-    """A load that is just changing is looked at once more; one that goes on changing is followed."""
-    if past and any(veto.startswith(CHANGING) for veto in past[-1].vetoes):
+def _unsteady(wanted: Decision, snapshot: Snapshot, past: Past) -> Iterator[str]:
+    """A load that is just changing is looked at once more, and again if something else is wanted then.
+
+    One that goes on changing is followed.
+    """
+    looked = list(takewhile(_was_changing, reversed(past)))
+    if len(looked) >= LOOKS or (looked and _same(looked[0].wanted, wanted)):
         return
     for source in snapshot.sources:
         if not source.steady and source.rate_before is not None:
             change = f"{count(source.rate_before)} to {count(source.rate)} rows/s"
             yield f"{CHANGING} at {source.name!r}, from {change}; it is looked at once more"
+
+
+def _was_changing(entry: Entry) -> bool:
+    return any(veto.startswith(CHANGING) for veto in entry.vetoes)
+
+
+def _same(before: Decision, now: Decision) -> bool:
+    """Whether as many workers are wanted as before."""
+    return isinstance(before, Scale) and isinstance(now, Scale) and before.workers == now.workers
 
 
 def _unusable(snapshot: Snapshot) -> str:
