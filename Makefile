@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready kafka postgres prometheus demo lint test test-all chaos nemesis clean
+.PHONY: help setup ready kafka postgres prometheus demo lint api test test-all chaos nemesis clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +26,12 @@ demo: setup ## Run the demo
 
 lint: setup ## Check style, types and import directions
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+api: setup ## Write docs/api.md from docstrings
+	$(VENV)/bin/python scripts/api_reference.py
 
 postgres: ## Find a PostgreSQL server for the tests, or install one by apt
 	@bash scripts/postgres.sh

@@ -52,12 +52,14 @@ def sessions_of_all(groups: Groups) -> Reduced:
     gap = np.append(True, began[1:] - last[:-1] > GAP / timedelta(microseconds=1))
     first = np.flatnonzero(new_user | gap)
     final = np.append(first[1:], len(user)) - 1
-    sessions = pa.table({
-        "user": groups.keys["user"].take(user[first]),
-        "began": times(began[first]),
-        "last": times(last[final]),
-        "events": np.add.reduceat(count, first),
-    })  # fmt: skip
+    sessions = pa.table(
+        {
+            "user": groups.keys["user"].take(user[first]),
+            "began": times(began[first]),
+            "last": times(last[final]),
+            "events": np.add.reduceat(count, first),
+        }
+    )
     is_open = pa.array(np.append(user[first][1:] != user[first][:-1], True))
     return Reduced(state=sessions.filter(is_open), output=sessions.filter(pc.invert(is_open)))
 

@@ -72,7 +72,7 @@ step "packages (PySpark is large, and is built here: this takes a few minutes)" 
     install --build-constraint build-constraints.txt --editable '.[dev,bench]'
 
 find_java() {
-    "$venv/bin/python" -m springtide.engine.java
+    "$venv/bin/python" -m springtide.java_home
 }
 
 if ! java_home=$(find_java 2>/dev/null); then

@@ -38,8 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One embedded Spark with two cores, shared by all Spark tests."""
-    from springtide.engine.kafka.jars import JarsMissing, connector_settings
-    from springtide.engine.session import SessionConfig, make_session
+    from springtide.connectors.kafka.jars import JarsMissing, connector_settings
+    from springtide.engine.spark.session import SessionConfig, make_session
 
     # Tests are short: compiling more than the quick compiler does would not pay.
     settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}

@@ -7,9 +7,9 @@ import pytest
 
 from springtide import sinks, sources
 from springtide.confidential import HIDDEN, Secrets, hide, hide_in, is_secret, masked_url, remember
-from springtide.dataflow.delivery import Address
+from springtide.connectors.kafka.delivery import Address
 from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.engine.session import SessionConfig
+from springtide.engine.spark.session import SessionConfig
 from springtide.logs import room_logger
 
 PLANTED = "hunter2-Zx9!qv/7"
@@ -17,11 +17,21 @@ PLANTED = "hunter2-Zx9!qv/7"
 
 @pytest.mark.parametrize(
     "name",
-    ["sasl.password", "ssl.key.password", "kafka.sasl.jaas.config", "spark.authenticate.secret",
-     "AWS_SECRET_ACCESS_KEY", "spark.hadoop.fs.s3a.access.key", "fs.azure.account.key.x.dfs.core.windows.net",
-     "fs.azure.sas.fixed.token.x",
-     "sasl.oauthbearer.client.secret", "ssl.key.pem", "API_KEY", "basic.auth.user.info"],
-)  # fmt: skip
+    [
+        "sasl.password",
+        "ssl.key.password",
+        "kafka.sasl.jaas.config",
+        "spark.authenticate.secret",
+        "AWS_SECRET_ACCESS_KEY",
+        "spark.hadoop.fs.s3a.access.key",
+        "fs.azure.account.key.x.dfs.core.windows.net",
+        "fs.azure.sas.fixed.token.x",
+        "sasl.oauthbearer.client.secret",
+        "ssl.key.pem",
+        "API_KEY",
+        "basic.auth.user.info",
+    ],
+)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret(name)
 
@@ -78,8 +88,10 @@ def test_urls_without_their_secrets(url: str, shown: str) -> None:
 def test_numbers_in_json_stay_numbers() -> None:
     remember("73519428")
     assert hide_in({"rows": 73519428, "told": ["is 73519428"], "none": None}) == {
-        "rows": 73519428, "told": ["is …"], "none": None
-    }  # fmt: skip
+        "rows": 73519428,
+        "told": ["is …"],
+        "none": None,
+    }
 
 
 def test_descriptions_show_no_secrets() -> None:

@@ -152,9 +152,13 @@ class Terminal:
         def done() -> bool:
             nonlocal last
             ended = subprocess.run(
-                [*SPRINGTIDE, *arguments], cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE_S,
+                [*SPRINGTIDE, *arguments],
+                cwd=self.directory,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_S,
                 env={**os.environ, "COLUMNS": "80"},
-            )  # fmt: skip
+            )
             last = f"{line}\n{ended.stdout}{ended.stderr}"
             assert "Traceback" not in last
             assert "…" not in ended.stdout, last

@@ -11,7 +11,7 @@ import pytest
 from springtide.blocks.block import RUN
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import LocalStore
-from springtide.control.owner_file import write_owner_file
+from springtide.control.api.owner_file import write_owner_file
 from springtide.ids import Epoch, InstanceId
 from springtide.private import make_private
 from springtide.scratch import scratch

@@ -5,18 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from springtide.app import App
-    from springtide.dataflow import rates, sinks, sources
+    from springtide.connectors import sinks, sources
+    from springtide.connectors.generator import rates
     from springtide.errors import SpringtideError
     from springtide.state import aggregates as agg
     from springtide.state.logic import Groups
     from springtide.state.reduce import Reduced
 
 __all__ = ["App", "Groups", "Reduced", "SpringtideError", "agg", "rates", "sinks", "sources"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
-    "agg": "state.aggregates", "rates": "dataflow.rates", "sinks": "dataflow.sinks", "sources": "dataflow.sources",
-}  # fmt: skip
+    "agg": "state.aggregates",
+    "rates": "connectors.generator.rates",
+    "sinks": "connectors.sinks",
+    "sources": "connectors.sources",
+}
 _CLASSES = {"App": "app", "Groups": "state.logic", "Reduced": "state.reduce", "SpringtideError": "errors"}
 
 

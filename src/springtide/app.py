@@ -5,24 +5,24 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from springtide.control.adapt import Adapt
-from springtide.control.address import control_directory
-from springtide.control.economy import SHARED
-from springtide.control.measuring import Measuring, MigrationLog
-from springtide.control.presence import RUNNING, Announced
-from springtide.control.running import RunningControls
-from springtide.control.server import ControlServer
-from springtide.control.shedlog import ShedLog
-from springtide.control.tenant import Tenant
-from springtide.dataflow.builder import Dataflow
-from springtide.engine.config import RunConfig
-from springtide.engine.interval import Interval
-from springtide.engine.reports import KEEP_REPORTS
-from springtide.engine.running import Running
-from springtide.engine.session import SessionConfig, box
-from springtide.engine.stall import STALL_S, checked_stall_s
-from springtide.engine.until import Until
-from springtide.engine.workforce import WorkforceConfig
+from springtide.builder import Dataflow
+from springtide.control.adapt.settings import Adapt
+from springtide.control.api.address import control_directory
+from springtide.control.api.app_controls import RunningControls
+from springtide.control.api.presence import RUNNING, Announced
+from springtide.control.api.server import ControlServer
+from springtide.control.migration_log import Measuring, MigrationLog
+from springtide.control.shed.controller import SHARED
+from springtide.control.shed.log import ShedLog
+from springtide.control.shed.tenant import Tenant
+from springtide.engine.durability.interval import Interval
+from springtide.engine.executors.stall import STALL_S, checked_stall_s
+from springtide.engine.lifecycle.config import RunConfig
+from springtide.engine.lifecycle.report_log import KEEP_REPORTS
+from springtide.engine.lifecycle.running import Running
+from springtide.engine.lifecycle.stop_condition import StopCondition
+from springtide.engine.pool.elastic import ElasticPoolConfig
+from springtide.engine.spark.session import SessionConfig, box
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
 from springtide.migration.progress import Migration
@@ -54,7 +54,7 @@ class App(Dataflow):
         spark: "SparkSession | None" = None,
         *,
         checkpoint: str | None = None,
-        until: Until | str | None = None,
+        until: StopCondition | str | None = None,
         instances: int | None = None,
         trigger_s: float = 0.0,
         local: str | None = None,
@@ -97,17 +97,17 @@ class App(Dataflow):
         session = SessionConfig(settings=settings or {}, log_level=log_level, workers=workers or 0)
         if master is not None or workers is not None:
             session = replace(session, master=master or box(workers or 1))
-        workforce = None
+        pool = None
         if workers is not None:
-            workforce = WorkforceConfig(workers, replicas, tuple(zones), force=force)
+            pool = ElasticPoolConfig(workers, replicas, tuple(zones), force=force)
         config = RunConfig(
             checkpoint or default_checkpoint(self.name),
             instances,
             trigger_s,
-            Until.parse(until) if isinstance(until, str) else until or Until(),
+            StopCondition.parse(until) if isinstance(until, str) else until or StopCondition(),
             local,
             Interval.of(durable_every),
-            workforce,
+            pool,
             checked_stall_s(stall_s),
             session,
             None if self._adapt is None or self._adapt.force else self._adapt.maximum,
@@ -126,9 +126,13 @@ class App(Dataflow):
             announced.end()
             raise
         running.at_end.append(announced.end)
-        self._take_part(running)
-        if workforce is not None:
-            self._serve(running, config.checkpoint)
+        try:
+            self._take_part(running)
+            if pool is not None:
+                self._serve(running, config.checkpoint)
+        except BaseException:
+            running.stop()
+            raise
         announced(RUNNING)
         return running
 
@@ -161,14 +165,12 @@ class App(Dataflow):
         """Move some slices of a keyed step of the app that `start` has started to a worker; returns at once."""
         return self._at_work().move(operator, slices, to, strategy, Options(slices_an_epoch, hottest_first))
 
-    def adapt(
-        self, minimum: int = 1, maximum: int | None = None, policy: str = "ds2", **options: Any
-    ) -> None:
+    def adapt(self, minimum: int = 1, maximum: int | None = None, policy: str = "ds2", **options: Any) -> None:
         """Let the app decide by itself when and how much to change, from now on, or from its start with `workers`.
 
         The policy is `ds2`, `dhalion`, `threshold`, `otd` or `skew`. Options are those of
-        `springtide.control.adapt.Adapt`: the strategy, a dry run, the pace, the target utilisation, bounds by step,
-        times of day without a change.
+        `springtide.control.adapt.settings.Adapt`: the strategy, a dry run, the pace, the target utilisation, bounds by
+        step, times of day without a change.
         """
         self._adapt = Adapt(policy, minimum, maximum, **options)
         if self._controls is not None:
@@ -187,17 +189,13 @@ class App(Dataflow):
     def _serve(self, running: Running, checkpoint: str) -> None:
         """Let other processes on this machine ask for changes."""
         controls = RunningControls(self.name, running, self.graph(), running.store)
-        workforce = running.workforce
-        running.listeners.append(Measuring(MigrationLog(running.store), lambda: workforce.migration))
+        pool = running.pool
+        running.listeners.append(Measuring(MigrationLog(running.store), lambda: pool.migration))
         server = ControlServer(controls, control_directory(checkpoint, default_checkpoint(self.name)))
         running.at_end += [self._alone, server.stop, controls.stop]
-        try:
-            server.start()
-            if self._adapt is not None:
-                controls.start_adapting(self._adapt)
-        except BaseException:
-            running.stop()
-            raise
+        server.start()
+        if self._adapt is not None:
+            controls.start_adapting(self._adapt)
         self._controls = controls
 
     def _alone(self) -> None:

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from springtide.bench.arena import Arena, arena
+from springtide.bench.harness.arena import Arena, arena
 
 
 def _sleep_long(place: Arena) -> None:

@@ -1,6 +1,6 @@
 """The experiment on deciding: every policy has its figure."""
 
-from springtide.bench.decide import DecideBench
+from springtide.bench.experiments.decide import DecideBench
 from springtide.policies.registry import POLICIES
 
 

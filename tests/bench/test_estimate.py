@@ -1,7 +1,7 @@
 """The experiment on estimates: intervals hold as often as promised, and more often than the plain ones."""
 
-from springtide.bench.estimate import SHARES, EstimateBench
-from springtide.bench.shed_keys import RESULTS
+from springtide.bench.experiments.estimate.bench import SHARES, EstimateBench
+from springtide.bench.experiments.estimate.keys import RESULTS
 
 CHANCE = 0.02
 """What a smaller experiment may be off by."""

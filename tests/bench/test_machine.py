@@ -2,7 +2,7 @@
 
 import pytest
 
-from springtide.bench.machine import MachineWatch, Speed, usual_speed, worst_speed
+from springtide.bench.harness.machine_speed import MachineWatch, Speed, usual_speed, worst_speed
 
 
 def speeds(*per_s: float) -> list[Speed]:

@@ -5,26 +5,43 @@ from pathlib import Path
 
 import pytest
 
-from springtide.bench.arena import arena
-from springtide.bench.journey import IN, OUT, Journey, Leg, Passed, Voyage, dataflow_of, legs, service_of, workers_of
-from springtide.bench.migrate import HEADERS, STRATEGIES, faults, figures_of, rows_of, sail
-from springtide.metrics.course import Course
-from springtide.metrics.migration import MigrationMeasures
+from springtide.bench.experiments.migrate.bench import HEADERS, STRATEGIES, faults, figures_of, rows_of, sail
+from springtide.bench.experiments.migrate.journey import (
+    IN,
+    OUT,
+    Journey,
+    Leg,
+    Passed,
+    Voyage,
+    dataflow_of,
+    legs,
+    service_of,
+    workers_of,
+)
+from springtide.bench.harness.arena import arena
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.measures import MigrationMeasures
 from springtide.metrics.report import OperatorReport
 from springtide.workloads.dataflows import DATAFLOWS, GRID, LINEAR
 
 
 def test_each_strategy_starts_where_the_paper_has_it_start() -> None:
     assert legs(("drain", "capture"), IN) == (
-        Leg("drain", IN), Leg("handover", OUT, measured=False), Leg("capture", IN),
-    )  # fmt: skip
+        Leg("drain", IN),
+        Leg("handover", OUT, measured=False),
+        Leg("capture", IN),
+    )
     assert legs(("drain",), None) == (Leg("drain", OUT), Leg("drain", IN))
 
 
 def test_workers_and_service_times_are_what_this_machine_can_hold() -> None:
     assert {name: workers_of(dataflow) for name, dataflow in DATAFLOWS.items()} == {
-        "linear": (1, 2), "diamond": (1, 2), "star": (1, 2), "grid": (1, 2), "traffic": (1, 2),
-    }  # fmt: skip
+        "linear": (1, 2),
+        "diamond": (1, 2),
+        "star": (1, 2),
+        "grid": (1, 2),
+        "traffic": (1, 2),
+    }
     assert workers_of(GRID, most=100) == (6, 11), "as in table 1"
     assert service_of(LINEAR) == 0.005
     assert service_of(dataflow_of("linear-50")) == pytest.approx(0.25 / 400)
@@ -40,9 +57,14 @@ def test_figures_are_by_strategy_and_what_is_not_applicable_is_null() -> None:
     measures = MigrationMeasures(1.5, 0.25, 7.0, None, None, 30.0, 12)
     passed = Passed(Leg("drain", IN), Course("drain", 0.0), measures, 0.8, ())
     assert figures_of(passed) == {
-        "replayed_drain": 12, "restore_s_drain": 1.5, "drain_s_drain": 0.25, "rebalance_s_drain": 7.0,
-        "catchup_s_drain": None, "recovery_s_drain": None, "stabilise_s_drain": 30.0,
-    }  # fmt: skip
+        "replayed_drain": 12,
+        "restore_s_drain": 1.5,
+        "drain_s_drain": 0.25,
+        "rebalance_s_drain": 7.0,
+        "catchup_s_drain": None,
+        "recovery_s_drain": None,
+        "stabilise_s_drain": 30.0,
+    }
     journeys = [Journey("star", (passed,), 1, 2, 3), Journey("grid", (), 10, 20, 30)]
     assert faults(journeys) == {"lost": 11, "duplicated": 22, "miscounted": 33}
     ((*row,),) = rows_of(journeys[0])

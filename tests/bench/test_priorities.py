@@ -5,8 +5,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from springtide.bench.priorities import CYCLE_S, EQUAL, RANKED, _findings, below_minimum, cycles, inversions, moves
-from springtide.bench.scenarios import Played, Seen
+from springtide.bench.experiments.priorities.bench import (
+    CYCLE_S,
+    EQUAL,
+    RANKED,
+    _findings,
+    below_minimum,
+    cycles,
+    inversions,
+    moves,
+)
+from springtide.bench.experiments.priorities.scenarios import Played, Seen
 from springtide.metrics.report import EpochReport, Phases, QueryReport
 
 BEGAN = 1000.0
@@ -49,9 +58,13 @@ def test_queries_on_different_workers_do_not_give_way_for_each_other() -> None:
 def test_two_scenarios_make_one_table_and_one_picture(tmp_path: Path) -> None:
     found = _findings({EQUAL.name: played((100, 100), (59, 40)), RANKED.name: played((70, 100))})
     assert found.figures == {
-        "below_minimum": 1, "inversions": 1, "moves": 0, "accounting_error": 0,
-        "worst_latency_s_equal": 2.0, "worst_latency_s_ranked": 2.0,
-    }  # fmt: skip
+        "below_minimum": 1,
+        "inversions": 1,
+        "moves": 0,
+        "accounting_error": 0,
+        "worst_latency_s_equal": 2.0,
+        "worst_latency_s_ranked": 2.0,
+    }
     assert len(found.rows) == 4
     found.publish(tmp_path, as_json=False, console=Console(quiet=True))
     assert (tmp_path / "bench-priorities.png").is_file()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from springtide.bench.qod import Beside, QodBench, cycle, records
+from springtide.bench.experiments.qod.bench import Beside, QodBench, cycle, records
 
 
 def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from springtide.bench.overload import Arrivals, Overload, Overloaded
-from springtide.bench.shed import Measured, ShedBench
-from springtide.bench.shed_figures import (
+from springtide.bench.experiments.shed.bench import Measured, ShedBench
+from springtide.bench.experiments.shed.figures import (
     CYCLE_S,
     accounting_error,
     accuracies,
@@ -19,6 +18,7 @@ from springtide.bench.shed_figures import (
     percentile,
     recovered_cycles,
 )
+from springtide.bench.experiments.shed.overload import Arrivals, Overload, Overloaded
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 BEGAN_S = 1000.0
@@ -33,15 +33,33 @@ def track(taken: list[int], kept: list[int]) -> Overloaded:
         found = tuple(SourceReport(topic, rows) for topic in ("hailed", "booked"))
         reports.append(
             EpochReport(
-                "app", number, BEGAN_S + EPOCH_S * (number + 1), 1, False, 2 * rows, 0, 0, 0.0, 0,
-                Phases(compute_s=EPOCH_S), (), sources=found, queries=(account,),
+                "app",
+                number,
+                BEGAN_S + EPOCH_S * (number + 1),
+                1,
+                False,
+                2 * rows,
+                0,
+                0,
+                0.0,
+                0,
+                Phases(compute_s=EPOCH_S),
+                (),
+                sources=found,
+                queries=(account,),
             )
-        )  # fmt: skip
+        )
     line = Arrivals(np.array([BEGAN_S - CYCLE_S, BEGAN_S + 20.0]), np.array([0.0, 1250.0]))
     return Overloaded(
-        "with", tuple(reports), {"hailed": line, "booked": line}, BEGAN_S, (BEGAN_S + 4, BEGAN_S + 10),
-        BEGAN_S + 20.0, 2 * sum(taken), {"speeds": 2 * sum(kept)},
-    )  # fmt: skip
+        "with",
+        tuple(reports),
+        {"hailed": line, "booked": line},
+        BEGAN_S,
+        (BEGAN_S + 4, BEGAN_S + 10),
+        BEGAN_S + 20.0,
+        2 * sum(taken),
+        {"speeds": 2 * sum(kept)},
+    )
 
 
 def test_the_lag_is_what_waits_in_cycles_of_arrivals() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from springtide.bench.shed_adapt import (
+from springtide.bench.experiments.shed.adapt import (
     Adapted,
     ShedAdaptBench,
     asked_s,
@@ -14,8 +14,8 @@ from springtide.bench.shed_adapt import (
     least_accuracy,
     served_s,
 )
-from springtide.bench.shed_figures import CYCLE_S
-from springtide.control.ledger import Record
+from springtide.bench.experiments.shed.figures import CYCLE_S
+from springtide.control.adapt.ledger import Record
 from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases, QueryReport
 from springtide.policies.decision import Decision, Hold, Scale
 from springtide.policies.past import Entry
@@ -29,9 +29,20 @@ def epoch(ended_s: float, workers: str, kept: int = 100, lag_rows: int = 0) -> E
     instances = tuple(InstanceReport(n, 50 if w.islower() else 0, worker=w.lower()) for n, w in enumerate(workers))
     account = QueryReport("out", 100, kept, 100 - kept, 0, kept / 100)
     return EpochReport(
-        "app", 0, STEP_S + ended_s, 1, False, 100, 0, lag_rows, 0.0, 0, Phases(compute_s=2.0),
-        (OperatorReport("count", instances=instances),), queries=(account,),
-    )  # fmt: skip
+        "app",
+        0,
+        STEP_S + ended_s,
+        1,
+        False,
+        100,
+        0,
+        lag_rows,
+        0.0,
+        0,
+        Phases(compute_s=2.0),
+        (OperatorReport("count", instances=instances),),
+        queries=(account,),
+    )
 
 
 def record(at_s: float, decision: Decision) -> Record:
@@ -43,12 +54,20 @@ def adapted(*epochs: EpochReport, records: tuple[Record, ...] = ()) -> Adapted:
 
 
 RUN = adapted(
-    epoch(-4, "a"), epoch(2, "a", lag_rows=600), epoch(6, "aB", 50, lag_rows=2000), epoch(10, "ab", 60),
-    epoch(20, "ab", 90), epoch(22, "ab"), epoch(38, "ab"),
+    epoch(-4, "a"),
+    epoch(2, "a", lag_rows=600),
+    epoch(6, "aB", 50, lag_rows=2000),
+    epoch(10, "ab", 60),
+    epoch(20, "ab", 90),
+    epoch(22, "ab"),
+    epoch(38, "ab"),
     records=(
-        record(-9, Scale(2, "before")), record(1, Hold("wait")), record(4, Scale(2, "load")), record(9, Scale(3, "on")),
+        record(-9, Scale(2, "before")),
+        record(1, Hold("wait")),
+        record(4, Scale(2, "load")),
+        record(9, Scale(3, "on")),
     ),
-)  # fmt: skip
+)
 
 
 def test_workers_are_asked_for_with_the_first_decision_after_the_step() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from springtide.bench.shed_costs import FEW, MANY, NONE_KEPT, SHED, cost_of_shed, costs_of_kept, slope
-from springtide.bench.staged import Burst
+from springtide.bench.experiments.shed.costs import FEW, MANY, NONE_KEPT, SHED, cost_of_shed, costs_of_kept, slope
+from springtide.bench.experiments.shed.staged import Burst
 
 
 class Epochs:

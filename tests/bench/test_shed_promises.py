@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from springtide.bench.overload import Arrivals, Overloaded
-from springtide.bench.shed_figures import CYCLE_S
-from springtide.bench.shed_promises import acted, growth
-from springtide.control.shedlog import Shed
+from springtide.bench.experiments.shed.figures import CYCLE_S
+from springtide.bench.experiments.shed.overload import Arrivals, Overloaded
+from springtide.bench.experiments.shed.promises import acted, growth
+from springtide.control.shed.log import ShedDecision
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 STEP_S = 1000.0
@@ -16,15 +16,27 @@ RATE = 100.0
 def epoch(number: int, start_s: float, length_s: float, rows: int, shed: int = 0) -> EpochReport:
     account = QueryReport("speeds", rows, rows - shed, shed, 0)
     return EpochReport(
-        "app", number, STEP_S + start_s + length_s, 1, False, rows, 0, 0, 0.0, 0, Phases(compute_s=length_s), (),
-        sources=(SourceReport("hailed", rows),), queries=(account,),
-    )  # fmt: skip
+        "app",
+        number,
+        STEP_S + start_s + length_s,
+        1,
+        False,
+        rows,
+        0,
+        0,
+        0.0,
+        0,
+        Phases(compute_s=length_s),
+        (),
+        sources=(SourceReport("hailed", rows),),
+        queries=(account,),
+    )
 
 
 def track(*epochs: EpochReport, told: tuple[tuple[float, float], ...] = ()) -> Overloaded:
     """100 drives a second for 40 s from 10 s before the step on; the peak is from 5 s to 25 s."""
     line = Arrivals(np.array([STEP_S - 10, STEP_S + 30]), np.array([0.0, 4000.0]))
-    decisions = tuple(Shed(STEP_S + at, {}, {}, (), missing=missing) for at, missing in told)
+    decisions = tuple(ShedDecision(STEP_S + at, {}, {}, (), missing=missing) for at, missing in told)
     return Overloaded(
         "with", epochs, {"hailed": line}, STEP_S, (STEP_S + 5, STEP_S + 25), STEP_S + 30, 4000, {}, decisions
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from springtide.bench.soak import WARM, Soaked, findings
-from springtide.bench.vitals import Vitals, count_files, per_hour
+from springtide.bench.experiments.soak.bench import WARM, Soaked, findings
+from springtide.bench.experiments.soak.vitals import Vitals, count_files, per_hour
 
 SECONDS = 1000.0
 

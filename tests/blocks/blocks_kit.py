@@ -186,9 +186,14 @@ def next_manifest(
     old = () if parent is None else parent.operators[operator].runs[:keep]
     runs = (*old, *(a_ref(epoch) for _ in range(blocks)))
     return Manifest(
-        "app", Epoch(epoch), "" if parent is None else parent.id, PlanVersion(1), driver,
-        {operator: OperatorState(runs, keys=epoch)}, {operator: (a_ref(epoch, OUTPUT),)},
-    )  # fmt: skip
+        "app",
+        Epoch(epoch),
+        "" if parent is None else parent.id,
+        PlanVersion(1),
+        driver,
+        {operator: OperatorState(runs, keys=epoch)},
+        {operator: (a_ref(epoch, OUTPUT),)},
+    )
 
 
 def new_refs(manifest: Manifest) -> list[BlockRef]:

@@ -66,10 +66,16 @@ class Checkpoint:
         epoch = Epoch(len(self.manifests))
         runs = (*(parent.operators["counts"].runs[-1:] if parent else ()), self.block(epoch, RUN))
         manifest = Manifest(
-            "tide", epoch, "" if parent is None else parent.id, PlanVersion(1), 1,
-            {"counts": OperatorState(runs, keys=9)}, {"counts": (self.block(epoch, OUTPUT),)}, (f'{{"row":{epoch}}}',),
+            "tide",
+            epoch,
+            "" if parent is None else parent.id,
+            PlanVersion(1),
+            1,
+            {"counts": OperatorState(runs, keys=9)},
+            {"counts": (self.block(epoch, OUTPUT),)},
+            (f'{{"row":{epoch}}}',),
             account=Account({"rows": 5}),
-        )  # fmt: skip
+        )
         self.put_spark(f"offsets/{epoch}", f'v1\n{{"batchWatermarkMs":0}}\n{{"row":{epoch}}}')
         self.log.commit(manifest, parent)
         self.manifests.append(manifest)

@@ -15,7 +15,7 @@ from springtide.blocks.block import (
     epoch_of,
     format_slices,
     parse_slices,
-)  # fmt: skip
+)
 from springtide.ids import Epoch, InstanceId
 
 TABLE = pa.table({"k": ["a", None, "日本"], "n": pa.array([1, 2, 3], pa.int64()), "l": [[1], [], None]})
@@ -52,12 +52,12 @@ def test_slices_are_short_and_readable() -> None:
 
 
 @given(
-    rows=st.integers(0, 9), slices=st.sampled_from(["", "0-3", "1,5"]), partial=st.booleans(),
+    rows=st.integers(0, 9),
+    slices=st.sampled_from(["", "0-3", "1,5"]),
+    partial=st.booleans(),
     expires=st.one_of(st.none(), st.tuples(st.integers(-9, 9), st.integers(-9, 9))),
-)  # fmt: skip
-def test_a_reference_survives_as_json(
-    rows: int, slices: str, partial: bool, expires: tuple[int, int] | None
-) -> None:
+)
+def test_a_reference_survives_as_json(rows: int, slices: str, partial: bool, expires: tuple[int, int] | None) -> None:
     ref = BlockRef("n", "counts", Epoch(3), rows, 10, 123, slices, expires, partial)
     assert BlockRef.from_json(ref.to_json()) == ref
 

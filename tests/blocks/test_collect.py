@@ -14,7 +14,7 @@ from blocks_kit import (
     next_manifest,
     put_block,
     s3_store,
-)  # fmt: skip
+)
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -89,9 +89,12 @@ class Collection(RuleBasedStateMachine):
 
     @precondition(lambda self: self.collector is not None)
     @rule(
-        keep=st.integers(0, 3), blocks=st.integers(0, 2), sweep=st.booleans(),
-        crash=st.one_of(st.none(), st.integers(1, 14)), when=st.sampled_from([BEFORE, AFTER]),
-    )  # fmt: skip
+        keep=st.integers(0, 3),
+        blocks=st.integers(0, 2),
+        sweep=st.booleans(),
+        crash=st.one_of(st.none(), st.integers(1, 14)),
+        when=st.sampled_from([BEFORE, AFTER]),
+    )
     def epoch(self, keep: int, blocks: int, sweep: bool, crash: int | None, when: str) -> None:
         """Write blocks, commit, collect; the driver may die at any of it."""
         collector = self.collector

@@ -33,9 +33,14 @@ class Driver:
         if back:
             runs = (*back, *manifest.operators["counts"].runs)
             manifest = Manifest(
-                manifest.app, manifest.epoch, manifest.parent, PlanVersion(1), 1, {"counts": OperatorState(runs)},
+                manifest.app,
+                manifest.epoch,
+                manifest.parent,
+                PlanVersion(1),
+                1,
+                {"counts": OperatorState(runs)},
                 manifest.outputs,
-            )  # fmt: skip
+            )
         self.log.commit(manifest, parent)
         self.history.append(manifest)
         return self.collector.committed(manifest, pinned)

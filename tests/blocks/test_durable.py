@@ -22,9 +22,7 @@ def lineage(log: ManifestLog, epochs: int) -> list[Manifest]:
     found: list[Manifest] = []
     for number in range(epochs):
         parent = found[-1] if found else None
-        manifest = Manifest(
-            "app", Epoch(number), "" if parent is None else parent.id, PlanVersion(1), 1, durable=False
-        )
+        manifest = Manifest("app", Epoch(number), "" if parent is None else parent.id, PlanVersion(1), 1, durable=False)
         log.commit(manifest, parent)
         found.append(manifest)
     return found

@@ -63,9 +63,14 @@ class TestSound:
         assert (found.sound, found.app, found.head) == (True, "tide", EPOCHS - 1)
         counted = {part.name: part.files for part in found.parts if part.files}
         assert counted == {
-            "app record": 1, "manifests": 2, "blocks": 5, "Spark's log": 2 * EPOCHS + 1, "reports": 1, "ledger": 1,
+            "app record": 1,
+            "manifests": 2,
+            "blocks": 5,
+            "Spark's log": 2 * EPOCHS + 1,
+            "reports": 1,
+            "ledger": 1,
             "drivers": 1,
-        }  # fmt: skip
+        }
         assert told == [(n, 5) for n in range(1, 6)]
         assert everything(checkpoint.store) == before
 
@@ -205,11 +210,17 @@ class TestRecords:
     @pytest.mark.parametrize(
         ("name", "how"),
         [
-            ("app.json", cut), ("replay.json", cut), ("drivers/000000001.json", cut), ("ledger/000000000.jsonl", cut),
-            ("reports/000000000.jsonl", cut), ("shed/000000003.json", cut), ("spark/metadata", cut),
-            ("spark/offsets/1", flip), ("spark/commits/2", cut),
+            ("app.json", cut),
+            ("replay.json", cut),
+            ("drivers/000000001.json", cut),
+            ("ledger/000000000.jsonl", cut),
+            ("reports/000000000.jsonl", cut),
+            ("shed/000000003.json", cut),
+            ("spark/metadata", cut),
+            ("spark/offsets/1", flip),
+            ("spark/commits/2", cut),
         ],
-    )  # fmt: skip
+    )
     def test_a_small_file(self, checkpoint: Checkpoint, name: str, how: Callable[[bytearray], object]) -> None:
         checkpoint.make_durable()
         checkpoint.run_on_workers()

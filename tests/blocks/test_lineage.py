@@ -10,7 +10,7 @@ from blocks_kit import (
     everything,
     next_manifest,
     s3_store,
-)  # fmt: skip
+)
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule

@@ -19,7 +19,7 @@ from springtide.blocks.block import (
     BlockRef,
     checksum,
     decode,
-)  # fmt: skip
+)
 from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, StoreFailed, Unsound
 from springtide.blocks.local import LocalBlocks
 from springtide.ids import Epoch

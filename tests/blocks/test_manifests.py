@@ -18,7 +18,7 @@ from blocks_kit import (
     everything,
     next_manifest,
     s3_store,
-)  # fmt: skip
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -233,9 +233,13 @@ operators = st.dictionaries(
 
 @settings(max_examples=60)
 @given(
-    app=texts, epoch=st.integers(0, 10**10), parent=st.sampled_from(["", "ab" * 32]),
-    operators=operators, outputs=st.integers(0, 2), offsets=st.lists(texts, max_size=3),
-)  # fmt: skip
+    app=texts,
+    epoch=st.integers(0, 10**10),
+    parent=st.sampled_from(["", "ab" * 32]),
+    operators=operators,
+    outputs=st.integers(0, 2),
+    offsets=st.lists(texts, max_size=3),
+)
 def test_a_manifest_survives_as_bytes(
     app: str, epoch: int, parent: str, operators: dict[str, OperatorState], outputs: int, offsets: list[str]
 ) -> None:

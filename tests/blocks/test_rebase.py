@@ -78,9 +78,7 @@ def test_rebased_slices_have_the_chain_of_the_base_and_the_others_their_own(
 
 @few
 @given(histories(), some_slices, st.data())
-def test_a_run_that_lost_slices_says_so(
-    history: History, slices: frozenset[SliceId], data: st.DataObject
-) -> None:
+def test_a_run_that_lost_slices_says_so(history: History, slices: frozenset[SliceId], data: st.DataObject) -> None:
     """Else its rows of other slices would be read as if they counted."""
     after = history.states[-1].rebased(slices, data.draw(st.sampled_from(history.states)))
     for run in after.runs:

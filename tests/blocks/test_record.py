@@ -13,8 +13,11 @@ from springtide.blocks.record import FORMAT, PATH, AppChanged, AppRecord
 from springtide.blocks.store import Store
 
 LAYOUT: dict[str, Any] = {
-    "key": [["word", "string"]], "state": [["n.0", "int64"]], "expires": False, "drops": False,
-}  # fmt: skip
+    "key": [["word", "string"]],
+    "state": [["n.0", "int64"]],
+    "expires": False,
+    "drops": False,
+}
 OPERATORS: dict[str, dict[str, Any]] = {"counts": {"kind": "aggregate", "layout": LAYOUT, "key": ["word"]}}
 RECORD = AppRecord("words", 128, OPERATORS)
 
@@ -128,6 +131,6 @@ MINUTE = {"size_us": 60_000_000, "slide_us": 60_000_000}
         ),
         ("kind", "aggregate", "dedupe", "it was aggregate(...) and is dedupe(...) now"),
     ],
-)  # fmt: skip
+)
 def test_a_change_is_told_in_the_words_of_the_app(what: str, was: object, now: object, said: str) -> None:
     assert in_words(what, was, now) == said

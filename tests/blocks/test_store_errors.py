@@ -18,9 +18,9 @@ from springtide.blocks.patience import PatientStore, patient_store
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore, Store
 from springtide.blocks.store_errors import failed, may_mend
-from springtide.control.ledger import Ledger
-from springtide.control.shedlog import Shed, ShedLog
-from springtide.engine.reports import ReportLog
+from springtide.control.adapt.ledger import Ledger
+from springtide.control.shed.log import ShedDecision, ShedLog
+from springtide.engine.lifecycle.report_log import ReportLog
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport, Phases
 from springtide.plan.shedding import Shedding
@@ -60,18 +60,37 @@ def as_s3fs(error: Exception, status: int) -> Exception:
 
 
 MENDS: list[Exception] = [
-    EndpointConnectionError("Could not connect"), TimeoutError(), ConnectionResetError(errno.ECONNRESET, "reset"),
-    OSError(errno.EIO, "input/output error"), ClientError(500), ClientError(503), ClientError(429),
-    HttpError("code", 503), HttpError("status_code", 408), HttpError("status", 502), HttpError("code", None),
-    HttpError("code", "SlowDown"), as_s3fs(TimeoutError("slow"), 400), as_s3fs(OSError(errno.EBUSY, "slow down"), 503),
+    EndpointConnectionError("Could not connect"),
+    TimeoutError(),
+    ConnectionResetError(errno.ECONNRESET, "reset"),
+    OSError(errno.EIO, "input/output error"),
+    ClientError(500),
+    ClientError(503),
+    ClientError(429),
+    HttpError("code", 503),
+    HttpError("status_code", 408),
+    HttpError("status", 502),
+    HttpError("code", None),
+    HttpError("code", "SlowDown"),
+    as_s3fs(TimeoutError("slow"), 400),
+    as_s3fs(OSError(errno.EBUSY, "slow down"), 503),
     as_s3fs(OSError(errno.EIO, "ConditionalRequestConflict"), 409),
-]  # fmt: skip
+]
 STAYS: list[Exception] = [
-    PermissionError("Access Denied"), OSError(errno.ENOSPC, "full"), OSError(errno.EROFS, "read-only"),
-    NoCredentialsError("Unable to locate credentials"), ClientError(403), ClientError(400),
-    HttpError("code", 403), HttpError("status_code", 401), HttpError("status", 404), ClientError(301), ClientError(501),
-    as_s3fs(OSError(errno.EINVAL, "malformed"), 400), as_s3fs(OSError(errno.EREMCHG, "another region"), 301),
-]  # fmt: skip
+    PermissionError("Access Denied"),
+    OSError(errno.ENOSPC, "full"),
+    OSError(errno.EROFS, "read-only"),
+    NoCredentialsError("Unable to locate credentials"),
+    ClientError(403),
+    ClientError(400),
+    HttpError("code", 403),
+    HttpError("status_code", 401),
+    HttpError("status", 404),
+    ClientError(301),
+    ClientError(501),
+    as_s3fs(OSError(errno.EINVAL, "malformed"), 400),
+    as_s3fs(OSError(errno.EREMCHG, "another region"), 301),
+]
 CALLS: dict[str, Callable[[Store], object]] = {
     "put": lambda store: store.put("a", b""),
     "put_if_absent": lambda store: store.put_if_absent("a", b""),
@@ -206,7 +225,7 @@ WRITERS: dict[str, Callable[[Store], object]] = {
         EpochReport("app", 0, 1.0, 1, False, 1, 1, None, None, 0, Phases())
     ),
     "ledger": lambda store: Ledger(store).add(Entry(1, 0.0, Hold("on target"), Hold("on target")), {}),
-    "shed log": lambda store: ShedLog(store).add(Shed(1.0, {"q": 0.5}, {}, ("too much",))),
+    "shed log": lambda store: ShedLog(store).add(ShedDecision(1.0, {"q": 0.5}, {}, ("too much",))),
 }
 
 

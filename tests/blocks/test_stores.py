@@ -30,8 +30,10 @@ def memory_store(tmp_path: Path) -> Store:
 
 
 STORES: dict[str, Callable[[Path], Store]] = {
-    "local": local_store, "memory": memory_store, "s3": lambda tmp_path: s3_store(),
-}  # fmt: skip
+    "local": local_store,
+    "memory": memory_store,
+    "s3": lambda tmp_path: s3_store(),
+}
 
 
 class TestContract(Contract):

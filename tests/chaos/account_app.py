@@ -58,9 +58,7 @@ def expected(epochs: int) -> dict[int, Ends]:
 def build(root: Path) -> App:
     """The app, with its input under `root`."""
     app = App("account", slices=8)
-    files = sources.files(
-        str(root / "input"), format="json", schema="key BIGINT, at TIMESTAMP", maxFilesPerTrigger="1"
-    )
+    files = sources.files(str(root / "input"), format="json", schema="key BIGINT, at TIMESTAMP", maxFilesPerTrigger="1")
     rows = app.source("rows", files)
     windows = rows.key_by("key").window("at", f"{WINDOW_S} seconds", late="0 seconds")
     windows.aggregate("windows", n=agg.count()).sink("finals", sinks.noop(), mode="final")

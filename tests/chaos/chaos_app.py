@@ -12,10 +12,10 @@ from typing import Any
 
 from springtide import App, agg, sinks, sources
 from springtide.cli.main import plain
-from springtide.dataflow.generator import GeneratorSpec
-from springtide.dataflow.rates import constant
+from springtide.connectors.generator.rates import constant
+from springtide.connectors.generator.rows import GeneratorSpec
 from springtide.dataflow.stream import Stream
-from springtide.engine.running import Running
+from springtide.engine.lifecycle.running import Running
 
 EPOCH_ROWS = 150
 KEYS = 40

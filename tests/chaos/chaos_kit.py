@@ -22,7 +22,7 @@ from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
-from springtide.engine.local_directory import blocks_directory
+from springtide.engine.lifecycle.local_directory import blocks_directory
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:
@@ -56,9 +56,14 @@ class Ended:
 
 
 def drive(
-    root: Path, failpoints: str, *, epochs: int, master: str = "local[2]", app: ModuleType = chaos_app,
+    root: Path,
+    failpoints: str,
+    *,
+    epochs: int,
+    master: str = "local[2]",
+    app: ModuleType = chaos_app,
     settings: Sequence[str] = (),
-) -> Ended:  # fmt: skip
+) -> Ended:
     """Run the chaos app, or another, in a process of its own, with failpoints armed, until it ends or dies.
 
     Also waits for its JVM: that holds the pipe open, and goes when it finds its driver gone.
@@ -75,9 +80,13 @@ def drive(
         faults.MARKERS: str(markers),
     }
     command = [
-        sys.executable, str(app.__file__), str(root), f"--epochs={epochs}", f"--master={master}",
+        sys.executable,
+        str(app.__file__),
+        str(root),
+        f"--epochs={epochs}",
+        f"--master={master}",
         *(f"--conf={setting}" for setting in settings),
-    ]  # fmt: skip
+    ]
     done = subprocess.run(
         command,
         env=environment,

@@ -24,10 +24,10 @@ from springtide import faults
 from springtide.blocks.block import parse_slices
 from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
-from springtide.control.address import NotRunning
-from springtide.control.client import ControlClient, NoAnswer
-from springtide.control.controls import DONE, under_way
-from springtide.engine.reports import last_reports
+from springtide.control.api.address import NotRunning
+from springtide.control.api.client import ControlClient, NoAnswer
+from springtide.control.api.protocol import DONE, under_way
+from springtide.engine.lifecycle.report_log import last_reports
 from springtide.metrics.report import EpochReport
 
 START_S = 120.0
@@ -47,10 +47,19 @@ class Cluster:
     """
 
     def __init__(
-        self, root: Path, *, workers: int, replicas: int = 1, failpoints: Sequence[str] = (), keys: int = KEYS,
-        settings: Sequence[str] = (), durable_every: int = 1, master: str | None = None, epochs: int | None = None,
+        self,
+        root: Path,
+        *,
+        workers: int,
+        replicas: int = 1,
+        failpoints: Sequence[str] = (),
+        keys: int = KEYS,
+        settings: Sequence[str] = (),
+        durable_every: int = 1,
+        master: str | None = None,
+        epochs: int | None = None,
         app: ModuleType = cluster_app,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.root, self.keys, self.input_epochs = root, keys, epochs
         self.checkpoint, self.local, self.markers = root / "checkpoint", local_blocks(root), root / "markers"
         self.log = root / "driver.log"
@@ -67,10 +76,17 @@ class Cluster:
             faults.MARKERS: str(self.markers),
         }
         command = [
-            sys.executable, str(app.__file__), str(root), f"--workers={workers}", f"--replicas={replicas}",
-            f"--keys={keys}", f"--durable-every={durable_every}", *(f"--conf={setting}" for setting in settings),
-            *([f"--master={master}"] if master else []), *([f"--epochs={epochs}"] if epochs else []),
-        ]  # fmt: skip
+            sys.executable,
+            str(app.__file__),
+            str(root),
+            f"--workers={workers}",
+            f"--replicas={replicas}",
+            f"--keys={keys}",
+            f"--durable-every={durable_every}",
+            *(f"--conf={setting}" for setting in settings),
+            *([f"--master={master}"] if master else []),
+            *([f"--epochs={epochs}"] if epochs else []),
+        ]
         with open(self.log, "ab") as log:
             self._popen = subprocess.Popen(command, env=environment, cwd=root, stdout=log, stderr=log)
         (self.driver,) = process(self._popen.pid)

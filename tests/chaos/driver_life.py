@@ -15,7 +15,7 @@ from waiting import wait_until
 
 import springtide
 from springtide.blocks.store import LocalStore
-from springtide.engine.reports import last_reports
+from springtide.engine.lifecycle.report_log import last_reports
 from springtide.metrics.report import EpochReport
 
 ALL = 100_000
@@ -39,8 +39,11 @@ class Life:
         with open(self.root / "driver.log", "ab") as log:
             self._popen = subprocess.Popen(
                 [sys.executable, str(script), str(self.root), *self.arguments],
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}, cwd=self.root, stdout=log, stderr=log,
-            )  # fmt: skip
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                cwd=self.root,
+                stdout=log,
+                stderr=log,
+            )
         return self
 
     def __exit__(

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from chaos_app import START_S
 
 from springtide import App, agg, sinks, sources
-from springtide.dataflow.generator import GeneratorSpec
-from springtide.dataflow.rates import constant
+from springtide.connectors.generator.rates import constant
+from springtide.connectors.generator.rows import GeneratorSpec
 
 EPOCH_ROWS = 16_000
 """Few enough for rows to travel as they are: one instance then gets every single one."""
@@ -22,9 +22,13 @@ WINDOW_S = 2
 def spec(epochs: int, keys: int) -> GeneratorSpec:
     """An epoch is a second of event time."""
     return GeneratorSpec(
-        constant(EPOCH_ROWS), seed=5, limit=epochs * EPOCH_ROWS, keys=keys, start_s=START_S,
+        constant(EPOCH_ROWS),
+        seed=5,
+        limit=epochs * EPOCH_ROWS,
+        keys=keys,
+        start_s=START_S,
         max_rows_per_epoch=EPOCH_ROWS,
-    )  # fmt: skip
+    )
 
 
 def build(root: Path, epochs: int, keys: int) -> App:

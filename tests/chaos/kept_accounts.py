@@ -7,7 +7,7 @@ from driver_life import reports
 from springtide.blocks.fsck import Fsck
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
-from springtide.cli.fsck import LOGS
+from springtide.cli.verbs.fsck import LOGS
 from springtide.metrics.account import Account
 
 

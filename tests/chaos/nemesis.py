@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cluster_kit import PATIENCE_S, SLICES, STEPS, Cluster
 
-from springtide.control.controls import Busy, Refused, under_way
+from springtide.control.api.protocol import Busy, Refused, under_way
 
 FEWEST, MOST = 2, 4
 PAUSE_S = (0.5, 4.0)

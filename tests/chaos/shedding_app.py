@@ -20,9 +20,12 @@ def build(root: Path, options: argparse.Namespace) -> App:
     """The app, with its sinks under `root`."""
     app = App("shedding", slices=16)
     topic = sources.kafka(
-        options.servers, options.topic, schema="key BIGINT, id BIGINT", position=True,
+        options.servers,
+        options.topic,
+        schema="key BIGINT, id BIGINT",
+        position=True,
         maxOffsetsPerTrigger=str(EPOCH_ROWS),
-    )  # fmt: skip
+    )
     rows = app.source(SOURCE, topic)
     for name, (minimum, priority) in SLOW.items():
         add_slow(rows, name, options.row_s, root).with_minimum_accuracy(minimum).with_priority(priority)

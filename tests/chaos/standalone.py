@@ -14,7 +14,7 @@ from cluster_kit import Cluster
 from processes import Process, process
 from waiting import wait_until
 
-from springtide.engine.java import find_java
+from springtide.java_home import find_java
 
 HOST = "127.0.0.1"
 START_S = 120.0
@@ -46,11 +46,19 @@ class Standalone:
             self.master = wait_until("a master", lambda: _find(URL, log), START_S, lambda: _text(log))
             logs = [
                 self._start(
-                    f"worker-{n}", WORKER, self.hosts[n % len(self.hosts)], "--cores", "3", "--memory", "1g",
-                    "--work-dir", str(self.root / f"work-{n}"), self.master,
+                    f"worker-{n}",
+                    WORKER,
+                    self.hosts[n % len(self.hosts)],
+                    "--cores",
+                    "3",
+                    "--memory",
+                    "1g",
+                    "--work-dir",
+                    str(self.root / f"work-{n}"),
+                    self.master,
                 )
                 for n in range(self.daemons)
-            ]  # fmt: skip
+            ]
             self._workers = [one for popen in self._started[1:] for one in process(popen.pid)]
             wait_until("worker daemons", lambda: all(REGISTERED in _text(log) for log in logs), START_S)
         except BaseException:

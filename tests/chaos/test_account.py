@@ -12,10 +12,10 @@ from chaos_kit import drive
 from springtide import faults
 from springtide.blocks.fsck import Fsck
 from springtide.blocks.store import LocalStore
-from springtide.cli.fsck import LOGS
-from springtide.cli.queries import summed
-from springtide.engine.reports import last_reports
-from springtide.metrics.figures import figure
+from springtide.cli.verbs.fsck import LOGS
+from springtide.cli.verbs.queries import summed
+from springtide.engine.lifecycle.report_log import last_reports
+from springtide.metrics.epoch_figures import figure
 from springtide.metrics.report import EpochReport
 from springtide.metrics.totals import Totals
 

@@ -8,7 +8,7 @@ import pytest
 from chaos_kit import manifests
 from cluster_kit import SLICES, STEPS, Cluster, durable_reads, one_owner, succeeded
 
-from springtide.control.controls import under_way
+from springtide.control.api.protocol import under_way
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 AWAY_S = 60.0

@@ -8,7 +8,7 @@ from cluster_kit import SLICES, STEPS, Cluster, durable_reads, one_owner, retrie
 from supplying import COPIED, supplying
 
 from springtide.blocks.block import format_slices
-from springtide.migration.progress import FAILED
+from springtide.migration.state import MigrationState
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 STEP = STEPS[0]
@@ -36,7 +36,9 @@ def decommission_during(cluster: Cluster, strategy: str) -> None:
         assert target.executor.state, "it ends when its tasks have, and one of them is held"
         migration = cluster.client.migration()
         assert migration is not None
-        assert (migration["strategy"], migration["state"], migration["done"]) == (strategy, FAILED, 0), migration
+        assert (migration["strategy"], migration["state"], migration["done"]) == (strategy, MigrationState.FAILED, 0), (
+            migration
+        )
         assert migration["message"] == f"worker {target.id} was lost"
         assert cluster.owners() == owners
         cluster.epochs(2)

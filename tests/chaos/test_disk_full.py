@@ -17,7 +17,7 @@ from waiting import wait_until
 import springtide
 from springtide.blocks.fsck import Fsck
 from springtide.blocks.store import LocalStore
-from springtide.cli.fsck import LOGS
+from springtide.cli.verbs.fsck import LOGS
 from springtide.errors import FAILED
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -99,6 +99,10 @@ def command(root: Path) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-c", "from springtide.cli.entry import main; main()", *told],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
-        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240.0,
-    )  # fmt: skip
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240.0,
+    )
     return done.returncode, done.stdout

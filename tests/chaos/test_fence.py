@@ -33,9 +33,16 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.timeout(900)]
 EPOCHS = 6
 POINTS = (
-    "epoch.start", "records.collected", "manifest.put", "manifest.landed", "manifest.after", "publish.before",
-    "publish.staged", "publish.after", "gc.delete",
-)  # fmt: skip
+    "epoch.start",
+    "records.collected",
+    "manifest.put",
+    "manifest.landed",
+    "manifest.after",
+    "publish.before",
+    "publish.staged",
+    "publish.after",
+    "gc.delete",
+)
 """Where a driver may be stopped once it has its generation."""
 EARLY = ("claim.put", "generation.copied")
 """And before."""
@@ -52,22 +59,34 @@ class Coast:
     def stopped(self, point: str, armed: str, durable_every: int) -> Stopped:
         """A driver in a process of its own, which stops at a point."""
         environment = {
-            **os.environ, "PYTHONPATH": os.pathsep.join([str(Path(springtide.__file__).parents[1]), *sys.path]),
-            faults.ENVIRONMENT: armed, faults.MARKERS: str(self.markers),
-        }  # fmt: skip
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(springtide.__file__).parents[1]), *sys.path]),
+            faults.ENVIRONMENT: armed,
+            faults.MARKERS: str(self.markers),
+        }
         command = [
-            sys.executable, fence_app.__file__, str(self.root), self.dsn, f"--epochs={EPOCHS}",
-            f"--servers={self.servers}", f"--topic={self.topic}", f"--durable-every={durable_every}",
-        ]  # fmt: skip
+            sys.executable,
+            fence_app.__file__,
+            str(self.root),
+            self.dsn,
+            f"--epochs={EPOCHS}",
+            f"--servers={self.servers}",
+            f"--topic={self.topic}",
+            f"--durable-every={durable_every}",
+        ]
         return Stopped(command, environment, self.root / "first.log", self.markers / point)
 
     def run(self, epochs: int, durable_every: int = 1) -> None:
         """A driver of this process, up to an epoch."""
         app = fence_app.build(self.root, epochs, self.dsn, self.servers, self.topic)
         app.run(
-            self.spark, checkpoint=str(self.checkpoint), local=str(self.root / "local"), instances=2,
-            until="available", durable_every=durable_every,
-        )  # fmt: skip
+            self.spark,
+            checkpoint=str(self.checkpoint),
+            local=str(self.root / "local"),
+            instances=2,
+            until="available",
+            durable_every=durable_every,
+        )
 
     def as_from_another_host(self) -> None:
         """Whoever holds the checkpoint: from here nobody can tell whether it lives."""

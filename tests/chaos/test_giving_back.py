@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cluster_kit import SLICES, Cluster, one_owner, succeeded
 
-from springtide.control.controls import Options, Refused
+from springtide.control.api.protocol import Options, Refused
 from springtide.migration.strategies import DEFAULT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -16,7 +16,7 @@ from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
-from springtide.cli.fsck import LOGS
+from springtide.cli.verbs.fsck import LOGS
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 EVERY = 16

@@ -45,9 +45,12 @@ class Town:
                 armed.setitem(self.spark.sparkContext.environment, faults.ENVIRONMENT, in_workers)
                 armed.setitem(self.spark.sparkContext.environment, faults.MARKERS, str(markers))
             postgres_app.build(epochs, self.dsn).run(
-                self.spark, checkpoint=str(self.root / "checkpoint"), local=str(self.root / "local"), instances=2,
+                self.spark,
+                checkpoint=str(self.root / "checkpoint"),
+                local=str(self.root / "local"),
+                instances=2,
                 until="available",
-            )  # fmt: skip
+            )
 
 
 @pytest.fixture
@@ -116,9 +119,14 @@ def drive(root: Path, dsn: str, failpoints: str, *options: str) -> Ended:
     }
     command = [sys.executable, postgres_app.__file__, str(root), dsn, f"--epochs={EPOCHS}", *options]
     done = subprocess.run(
-        command, env=environment, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command,
+        env=environment,
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         timeout=DEADLINE_S,
-    )  # fmt: skip
+    )
     return Ended(done.returncode, done.stdout, frozenset(path.name for path in markers.iterdir()))
 
 

@@ -12,7 +12,7 @@ from chaos_oracle import expected, published
 from springtide import App, agg, faults, sinks, sources
 from springtide.blocks.errors import StoreFailed
 from springtide.blocks.store import LocalStore
-from springtide.engine.reports import last_reports
+from springtide.engine.lifecycle.report_log import last_reports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,9 +63,7 @@ def _in(directory: str, files: Iterable[str]) -> set[str]:
     return {path.name for path in map(Path, files) if path.parent.name == directory}
 
 
-def test_steps_that_join_after_a_crash(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_that_join_after_a_crash(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An epoch committed without them is published without them; they start with the next one."""
     options = {"checkpoint": str(tmp_path), "until": "available"}
     counts, sums, raw = sinks.memory(), sinks.memory(), sinks.memory()

@@ -14,7 +14,7 @@ from standalone import OnStandalone, Standalone
 from waiting import wait_until
 
 import springtide
-from springtide.control.controls import Refused
+from springtide.control.api.protocol import Refused
 from springtide.migration.strategies import DEFAULT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -95,9 +95,20 @@ def test_the_command_brings_all_that_workers_need(spark: Standalone, tmp_path: P
     temporary.mkdir()
     source = Path(springtide.__file__).parents[1]
     command = [
-        sys.executable, "-c", START, "run", "app.py", "--workers", "2", "--master", spark.master,
-        "--until", "rows=300", "--conf", f"spark.executor.extraJavaOptions={FAST_START}",
-    ]  # fmt: skip
+        sys.executable,
+        "-c",
+        START,
+        "run",
+        "app.py",
+        "--workers",
+        "2",
+        "--master",
+        spark.master,
+        "--until",
+        "rows=300",
+        "--conf",
+        f"spark.executor.extraJavaOptions={FAST_START}",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(source), "TMPDIR": str(temporary)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=COMMAND_S)
     assert done.returncode == 0, done.stdout + done.stderr

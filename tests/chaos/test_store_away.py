@@ -8,7 +8,7 @@ import pytest
 from chaos_kit import Site
 
 from springtide.blocks.store import LocalStore
-from springtide.engine import running
+from springtide.engine.lifecycle import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

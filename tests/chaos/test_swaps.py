@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cluster_kit import Cluster
 
-from springtide.control.client import NoAnswer
+from springtide.control.api.client import NoAnswer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -20,7 +20,7 @@ from waiting import wait_until
 from springtide import faults
 from springtide.blocks.block import epoch_of
 from springtide.blocks.store import LocalStore
-from springtide.engine.reports import last_reports
+from springtide.engine.lifecycle.report_log import last_reports
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -50,10 +50,14 @@ def test_speculative_twins_that_both_write(tmp_path: Path) -> None:
     markers, checkpoint = root / "markers", root / "checkpoint"
     events.mkdir()
     settings = [
-        *SPECULATION, "spark.eventLog.enabled=true", f"spark.eventLog.dir={events.as_uri()}",
-        "spark.eventLog.rolling.enabled=false", "spark.eventLog.compress=false",
-        f"spark.executorEnv.{faults.ENVIRONMENT}={WRITTEN}=hang", f"spark.executorEnv.{faults.MARKERS}={markers}",
-    ]  # fmt: skip
+        *SPECULATION,
+        "spark.eventLog.enabled=true",
+        f"spark.eventLog.dir={events.as_uri()}",
+        "spark.eventLog.rolling.enabled=false",
+        "spark.eventLog.compress=false",
+        f"spark.executorEnv.{faults.ENVIRONMENT}={WRITTEN}=hang",
+        f"spark.executorEnv.{faults.MARKERS}={markers}",
+    ]
     losers: set[str] = set()
     root.mkdir()
     with (

@@ -41,9 +41,13 @@ class AppProcess:
         self._log = directory / "app.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*SPRINGTIDE, "run", "app.py", *QUICK, *arguments], cwd=directory, stdout=log, stderr=log,
-                start_new_session=True, env={**os.environ, "COLUMNS": "80"},
-            )  # fmt: skip
+                [*SPRINGTIDE, "run", "app.py", *QUICK, *arguments],
+                cwd=directory,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "COLUMNS": "80"},
+            )
 
     def __enter__(self) -> "AppProcess":
         return self

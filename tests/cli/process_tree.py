@@ -50,8 +50,10 @@ def listeners(pids: list[int]) -> list[Listener]:
     owners = {inode: pid for pid in reversed(pids) for inode in _sockets(pid)}
     return [
         Listener(owners[inode], address, port)
-        for table in ("tcp", "tcp6") for address, port, inode in _table(Path("/proc/net") / table) if inode in owners
-    ]  # fmt: skip
+        for table in ("tcp", "tcp6")
+        for address, port, inode in _table(Path("/proc/net") / table)
+        if inode in owners
+    ]
 
 
 def _sockets(pid: int) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
-from springtide.engine.own_machine import ENVIRONMENT
-from springtide.engine.spark_internals import start_jvm
+from springtide.engine.spark.internals import start_jvm
+from springtide.engine.spark.own_machine import ENVIRONMENT
 
 
 def answers(jvm: Any, port: int, endpoint: str, secret: str) -> bool:

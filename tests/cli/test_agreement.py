@@ -15,27 +15,41 @@ from typer.testing import CliRunner
 from springtide import App, agg, sinks, sources
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
-from springtide.cli.live import LineView, TableView
 from springtide.cli.main import cli
-from springtide.control.running import RunningControls
-from springtide.engine.reports import ReportLog, last_reports
-from springtide.engine.running import Running
-from springtide.metrics.figures import figure, figures
+from springtide.cli.shared.live_view import LineView, TableView
+from springtide.control.api.app_controls import RunningControls
+from springtide.engine.lifecycle.report_log import ReportLog, last_reports
+from springtide.engine.lifecycle.running import Running
+from springtide.metrics.epoch_figures import figure, figures
 from springtide.metrics.report import EpochReport, OperatorReport, Phases, SourceReport
 from springtide.metrics.totals import Totals
 
 EPOCH = EpochReport(
-    "clicks", 1, 1_700_000_100.0, 1, False, 1234, 20, 40, 1.5, 7,
+    "clicks",
+    1,
+    1_700_000_100.0,
+    1,
+    False,
+    1234,
+    20,
+    40,
+    1.5,
+    7,
     Phases(plan_s=0.0625, compute_s=1.0, commit_s=0.25, publish_s=0.125, collect_s=0.5),
     (OperatorReport("counts", 617, 20, late_rows=3, state_rows=2345, state_bytes=56_789),),
-    sources=(SourceReport("rows", 1234, 40, 1.5),), elapsed_s=2.0,
-)  # fmt: skip
+    sources=(SourceReport("rows", 1234, 40, 1.5),),
+    elapsed_s=2.0,
+)
 BEFORE = replace(EPOCH, epoch=0, ended_at=1_700_000_000.0, rows_in=9, elapsed_s=1.0, sources=())
 """Of an earlier run: between the two, the app did not run."""
 SHOWN = {
-    "rows_in": "1,234", "rows_per_s": "617", "epoch_s": "1.94", "latency_s": "1.50", "lag_rows": "40",
+    "rows_in": "1,234",
+    "rows_per_s": "617",
+    "epoch_s": "1.94",
+    "latency_s": "1.50",
+    "lag_rows": "40",
     "state_rows": "2,345",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -64,9 +78,13 @@ def test_the_live_views() -> None:
 
 
 LINE = {
-    "rows_in": "rows", "rows_per_s": "rows/s", "epoch_s": "took", "latency_s": "latency", "lag_rows": "lag",
+    "rows_in": "rows",
+    "rows_per_s": "rows/s",
+    "epoch_s": "took",
+    "latency_s": "latency",
+    "lag_rows": "lag",
     "state_rows": "state_rows",
-}  # fmt: skip
+}
 
 
 def test_status(store: LocalStore, tmp_path: Path) -> None:
@@ -88,11 +106,12 @@ def test_reports(store: LocalStore, tmp_path: Path) -> None:
 
 
 def test_the_control_api_and_prometheus(store: LocalStore) -> None:
-    workforce = SimpleNamespace(
+    pool = SimpleNamespace(
         plan=SimpleNamespace(version=1, workers=(), worker=lambda _: None, operators={}),
-        backup_bytes=lambda: 0, ring_order=tuple,
-    )  # fmt: skip
-    running = SimpleNamespace(reports=[EPOCH], totals=Totals.of([EPOCH]), workforce=workforce)
+        backup_bytes=lambda: 0,
+        ring_order=tuple,
+    )
+    running = SimpleNamespace(reports=[EPOCH], totals=Totals.of([EPOCH]), pool=pool)
     app = App("clicks")
     app.source("rows", sources.generator(1)).key_by("key").aggregate("counts", n=agg.count()).sink("o", sinks.noop())
     controls = RunningControls("clicks", cast(Running, running), app.graph(), store)
@@ -101,11 +120,17 @@ def test_the_control_api_and_prometheus(store: LocalStore) -> None:
     assert told["epoch"] == EPOCH.epoch
     exported = _exported(controls.metrics())
     same = {
-        "rows_in": "rows_total", "rows_out": "output_rows_total", "late_rows": "late_rows_total",
-        "dead_letters": "dead_letters_total", "retries": "epoch_retries_total", "epoch_s": "epoch_seconds_sum",
-        "latency_s": "latency_seconds_sum", "lag_rows": "lag_rows", "state_rows": "state_rows",
+        "rows_in": "rows_total",
+        "rows_out": "output_rows_total",
+        "late_rows": "late_rows_total",
+        "dead_letters": "dead_letters_total",
+        "retries": "epoch_retries_total",
+        "epoch_s": "epoch_seconds_sum",
+        "latency_s": "latency_seconds_sum",
+        "lag_rows": "lag_rows",
+        "state_rows": "state_rows",
         "state_bytes": "state_bytes",
-    }  # fmt: skip
+    }
     assert {name: exported[f"springtide_{series}"] for name, series in same.items()} == {
         name: figure(name, EPOCH) for name in same
     }

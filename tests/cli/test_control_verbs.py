@@ -11,12 +11,12 @@ from rich.console import Console
 from typer import Exit
 from typer.testing import CliRunner, Result
 
-from springtide.cli import watching
 from springtide.cli.main import cli
-from springtide.cli.plan import plan_table
-from springtide.cli.watching import follow
-from springtide.control.controls import Options
-from springtide.control.server import ControlServer
+from springtide.cli.shared import migration_watch as watching
+from springtide.cli.shared.migration_watch import follow
+from springtide.cli.verbs.plan import plan_table
+from springtide.control.api.protocol import Options
+from springtide.control.api.server import ControlServer
 
 
 def springtide(*arguments: str) -> Result:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from springtide import sources
-from springtide.cli.demo import batch_count, compare
+from springtide.cli.verbs.demo import batch_count, compare
 
 COMMAND = [sys.executable, "-c", "from springtide.cli.entry import main; main()"]
 

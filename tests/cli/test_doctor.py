@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from springtide.cli import doctor
 from springtide.cli.main import cli
+from springtide.cli.verbs import doctor
 from springtide.doctor.finding import Finding, State
 
 LONG = "an explanation that goes on and on " * 6
@@ -49,9 +49,12 @@ def test_a_script_gets_json(monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(said)
     assert (code, told["ready"]) == (1, False)
     assert told["findings"][1] == {
-        "name": "Java", "state": "missing", "found": "JAVA_HOME: not set", "remedy": "pip install 'springtide[java]'",
+        "name": "Java",
+        "state": "missing",
+        "found": "JAVA_HOME: not set",
+        "remedy": "pip install 'springtide[java]'",
         "needed": True,
-    }  # fmt: skip
+    }
 
 
 def test_this_machine_is_ready() -> None:

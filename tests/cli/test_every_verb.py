@@ -13,18 +13,28 @@ from typer.testing import CliRunner
 from waiting import wait_until
 
 from springtide.cli.main import cli
-from springtide.control.presence import Presence
+from springtide.control.api.presence import Presence
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 READING = [
-    "status tide", "history tide", "migrations tide", "queries tide", "fsck tide", "status ./.springtide/tide",
-]  # fmt: skip
+    "status tide",
+    "history tide",
+    "migrations tide",
+    "queries tide",
+    "fsck tide",
+    "status ./.springtide/tide",
+]
 """Of any app that has ever run."""
 CONTROL = [
-    "workers tide", "plan tide", "scale tide --workers 2", "move tide --operator counts --slices 0-3 --to 0",
-    "adapt tide --dry-run", "adapt tide --off", "cancel-migration tide",
-]  # fmt: skip
+    "workers tide",
+    "plan tide",
+    "scale tide --workers 2",
+    "move tide --operator counts --slices 0-3 --to 0",
+    "adapt tide --dry-run",
+    "adapt tide --off",
+    "cancel-migration tide",
+]
 """Of one that runs."""
 IDLE = {"cancel-migration tide": "no migration"}
 """What a running app refuses when there is nothing to do, and what it says then."""

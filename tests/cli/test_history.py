@@ -9,12 +9,12 @@ from typer.testing import CliRunner, Result
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
 from springtide.cli.main import cli
-from springtide.control.ledger import Ledger
-from springtide.control.measuring import Account, MigrationLog
-from springtide.metrics.course import Course
-from springtide.metrics.migration import MigrationMeasures
+from springtide.control.adapt.ledger import Ledger
+from springtide.control.migration_log import Account, MigrationLog
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.measures import MigrationMeasures
 from springtide.policies.decision import Hold, Scale
-from springtide.policies.past import Entry, Gauge
+from springtide.policies.past import AppState, Entry
 
 SEEN = {
     "window_s": 15.2,
@@ -34,13 +34,18 @@ def clicks(tmp_path: Path) -> Path:
     store = LocalStore(tmp_path)
     AppRecord("clicks", 16, {}).write(store)
     ledger = Ledger(store, "ds2", "progressive")
-    before, after = Gauge(1, 450.0, 900.0, 12.0, 40.0), Gauge(3, 905.0, 900.0, 1.0)
+    before, after = AppState(1, 450.0, 900.0, 12.0, 40.0), AppState(3, 905.0, 900.0, 1.0)
     more = Scale(3, "count needs 2.6 instances")
     ledger.add(Entry(1, 1_700_000_000.0, more, more, gauge=before), SEEN)
     ledger.update(
-        1, {"copying": 14.0, "moving": 16.5, "done": 17.0}, ended_at=1_700_000_017.0, outcome="done", pause_s=0.31,
-        after=after, helped=True,
-    )  # fmt: skip
+        1,
+        {"copying": 14.0, "moving": 16.5, "done": 17.0},
+        ended_at=1_700_000_017.0,
+        outcome="done",
+        pause_s=0.31,
+        after=after,
+        helped=True,
+    )
     course = Course("progressive", 1_700_000_000.5, 1_700_000_017.0)
     measures = MigrationMeasures(1.25, 0.0, 16.5, 0.5, None, 3.0, 0)
     MigrationLog(store).put(Account(1, "from 1 to 3 workers", "done", "", course, measures))
@@ -63,11 +68,14 @@ def test_explain(clicks: Path) -> None:
     result = springtide("explain", str(clicks))
     assert result.exit_code == 0, result.output
     for told in (
-        "wanted    scale to 3: count needs 2.6 instances", "copying after 14.00 s",
+        "wanted    scale to 3: count needs 2.6 instances",
+        "copying after 14.00 s",
         "measured  restore 1.25 s, drain 0.00 s, rebalance 16.50 s, catch-up 0.50 s",
-        "steady 3.00 s, 0 rows replayed", "pause 0.31 s, helped: yes",
-        "seen in 15.20 s and 12 epochs", "before and after",
-    ):  # fmt: skip
+        "steady 3.00 s, 0 rows replayed",
+        "pause 0.31 s, helped: yes",
+        "seen in 15.20 s and 12 epochs",
+        "before and after",
+    ):
         assert told in result.output
     second = springtide("explain", str(clicks), "2").output
     assert "vetoed    3 workers wanted 20 s ago" in second

@@ -6,20 +6,29 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from springtide.cli.figures import middle, seconds, size
-from springtide.cli.live import SHOWN, LineView, NoView, TableView, open_view
-from springtide.cli.outcome import Outcome
+from springtide.cli.shared.live_view import SHOWN, LineView, NoView, TableView, open_view
+from springtide.cli.shared.outcome import Outcome
 from springtide.metrics.report import EpochReport, OperatorReport, Phases
+from springtide.present.numbers import middle, seconds, size
 
 
 def report(epoch: int, **fields: Any) -> EpochReport:
     """An epoch of 1000 rows that ends half a second after the one before it; it took half of that."""
     known: dict[str, Any] = {
-        "app": "clicks", "epoch": epoch, "ended_at": 100 + epoch / 2, "plan": 1, "replayed": False, "rows_in": 1000,
-        "rows_out": 5, "lag_rows": 40, "latency_s": 1.5, "dead_letters": 0, "phases": Phases(compute_s=0.25),
+        "app": "clicks",
+        "epoch": epoch,
+        "ended_at": 100 + epoch / 2,
+        "plan": 1,
+        "replayed": False,
+        "rows_in": 1000,
+        "rows_out": 5,
+        "lag_rows": 40,
+        "latency_s": 1.5,
+        "dead_letters": 0,
+        "phases": Phases(compute_s=0.25),
         "elapsed_s": 0.5,
         "operators": (OperatorReport("counts", state_rows=1234),),
-    }  # fmt: skip
+    }
     return EpochReport(**(known | fields))
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from springtide.cli.load import CannotLoad, Target, UserCodeFailed, load_app, share_with_workers
 from springtide.cli.main import cli
+from springtide.cli.shared.app_loading import CannotLoad, Target, UserCodeFailed, load_app, share_with_workers
 
 ONE = """
 from springtide import App

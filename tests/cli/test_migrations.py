@@ -8,9 +8,9 @@ from typer.testing import CliRunner, Result
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
 from springtide.cli.main import cli
-from springtide.control.measuring import Account, MigrationLog
-from springtide.metrics.course import Course
-from springtide.metrics.migration import MigrationMeasures
+from springtide.control.migration_log import Account, MigrationLog
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.measures import MigrationMeasures
 
 
 def springtide(*arguments: str) -> Result:

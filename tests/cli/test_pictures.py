@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from springtide.cli.main import cli
-from springtide.cli.pictures import NO_PICTURE
+from springtide.present.pictures import NO_PICTURE
 
 SCENARIO = """
 title = "a small one"
@@ -31,7 +31,7 @@ import importlib, pkgutil, sys
 sys.modules["matplotlib"] = None
 for room in ("bench", "simulator", "cli", "workloads"):
     package = importlib.import_module(f"springtide.{room}")
-    for module in pkgutil.iter_modules(package.__path__, f"springtide.{room}."):
+    for module in pkgutil.walk_packages(package.__path__, f"springtide.{room}."):
         importlib.import_module(module.name)
 """
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
 from springtide.cli.main import cli
-from springtide.control.shedlog import Shed, ShedLog
-from springtide.engine.reports import ReportLog
+from springtide.control.shed.log import ShedDecision, ShedLog
+from springtide.engine.lifecycle.report_log import ReportLog
 from springtide.metrics.report import EpochReport, Phases, QueryReport
 
 
@@ -40,7 +40,7 @@ def test_epochs_are_added_up(checkpoint: LocalStore, tmp_path: Path) -> None:
     log.append(second)
     log.append(replace(second, replayed=True))
     log.append(replace(second, replayed=True, published_again=True, queries=()))
-    ShedLog(checkpoint).add(Shed(5.0, {"low": 0.9, "high": 1.0}, {}, ("low keeps 90 % of its rows",)))
+    ShedLog(checkpoint).add(ShedDecision(5.0, {"low": 0.9, "high": 1.0}, {}, ("low keeps 90 % of its rows",)))
     high, low, decision = (json.loads(line) for line in sorted(run(str(tmp_path), "--json").splitlines(), key=_rank))
     assert (low["offered"], low["processed"], low["shed"], low["dead_letters"]) == (200, 130, 68, 2)
     assert low["accuracy"] == pytest.approx(130 / 198)

@@ -1,4 +1,4 @@
-from springtide.cli.quiet import worth_reading
+from springtide.cli.shared.quiet import worth_reading
 
 IDLE_WORKER = (
     b"Traceback (most recent call last):\n"

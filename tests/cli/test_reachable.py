@@ -12,7 +12,7 @@ from app_process import APP, AppProcess
 from process_tree import Listener, command_line, environment, listeners, tree
 from waiting import wait_until
 
-from springtide.control.client import ControlClient
+from springtide.control.api.client import ControlClient
 
 pytestmark = pytest.mark.spark
 PATIENCE_S = 120.0

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from waiting import wait_until
 
 from springtide.cli.main import cli
-from springtide.control.client import ControlClient
+from springtide.control.api.client import ControlClient
 from springtide.testing.database import Server
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import create, produce

@@ -97,9 +97,13 @@ def test_a_signal_while_it_migrates(tide: Path, number: signal.Signals, group: b
     with AppProcess(tide, "--workers", "2") as app:
         app.until(EPOCH)
         asked = subprocess.run(
-            [*SPRINGTIDE, "scale", "tide", "--workers", "3", "--no-wait"], cwd=tide, capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
+            [*SPRINGTIDE, "scale", "tide", "--workers", "3", "--no-wait"],
+            cwd=tide,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert asked.returncode == 0, asked.stderr
         app.send(number, group=group)
         assert app.ended() in codes, app.said

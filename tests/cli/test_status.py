@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import open_store
 from springtide.cli.main import cli
-from springtide.engine.reports import ReportLog
+from springtide.engine.lifecycle.report_log import ReportLog
 from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases
 
 NOON = time.mktime((2026, 1, 2, 12, 0, 0, 0, 0, -1))
@@ -24,9 +24,20 @@ def report(epoch: int, *, replayed: bool = False, lag: int | None = 40) -> Epoch
     )
     operator = OperatorReport("counts", 1000, 20, late_rows=3, state_rows=1234, state_bytes=56_789, instances=instances)
     return EpochReport(
-        "clicks", epoch, NOON + 2 * epoch, 1, replayed, 1000, 20, lag, None if lag is None else 1.5, 7,
-        Phases(plan_s=0.001, compute_s=1.0, commit_s=0.25, publish_s=0.125), (operator,), elapsed_s=2.0,
-    )  # fmt: skip
+        "clicks",
+        epoch,
+        NOON + 2 * epoch,
+        1,
+        replayed,
+        1000,
+        20,
+        lag,
+        None if lag is None else 1.5,
+        7,
+        Phases(plan_s=0.001, compute_s=1.0, commit_s=0.25, publish_s=0.125),
+        (operator,),
+        elapsed_s=2.0,
+    )
 
 
 def write(checkpoint: Path, *reports: EpochReport) -> None:

@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 
-from springtide.cli import signals
-from springtide.cli.signals import SIGNALS, EndedBySignal
-from springtide.cli.stopping import wait_or_stop
-from springtide.engine.session import SparkDied
+from springtide.cli.shared import signals
+from springtide.cli.shared.signals import SIGNALS, EndedBySignal
+from springtide.cli.shared.stopping import wait_or_stop
+from springtide.engine.spark.session import SparkDied
 
 
 class FakeApp:

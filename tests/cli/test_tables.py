@@ -5,15 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from springtide.cli.migrations import migrations_table
-from springtide.cli.plan import plan_table
-from springtide.cli.queries import queries_table
-from springtide.cli.tables import GAP, fitting, plain_table
-from springtide.cli.workers import workers_table
-from springtide.control.measuring import Account
-from springtide.metrics.course import Course
-from springtide.metrics.migration import MigrationMeasures
+from springtide.cli.verbs.migrations import migrations_table
+from springtide.cli.verbs.plan import plan_table
+from springtide.cli.verbs.queries import queries_table
+from springtide.cli.verbs.workers import workers_table
+from springtide.control.migration_log import Account
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.measures import MigrationMeasures
 from springtide.metrics.report import QueryReport
+from springtide.present.tables import GAP, fitting, plain_table
 
 WIDTHS = [80, 100, 160]
 
@@ -63,16 +63,30 @@ def test_migrations(width: int) -> None:
     account = Account(1234, "scale to 12 workers", "cancelled", "", course, measures)
     text = printed(width, lambda terminal: terminal.print(migrations_table("wordcount", [account])))
     assert words(text) >= {
-        "restore", "drain", "rebalance", "catch-up", "recovery", "steady", "replayed", "partial_pause", "123,456,789",
-    }  # fmt: skip
+        "restore",
+        "drain",
+        "rebalance",
+        "catch-up",
+        "recovery",
+        "steady",
+        "replayed",
+        "partial_pause",
+        "123,456,789",
+    }
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_workers_queries_and_plan(width: int) -> None:
     worker = {
-        "id": "1234", "host": "ip-10-123-123-123.eu-central-1.compute.internal", "zone": "eu-central-1a",
-        "state": "draining", "slots": 16, "slices": 1024, "replicas": 2048, "resident_bytes": 123_456_789_012,
-    }  # fmt: skip
+        "id": "1234",
+        "host": "ip-10-123-123-123.eu-central-1.compute.internal",
+        "zone": "eu-central-1a",
+        "state": "draining",
+        "slots": 16,
+        "slices": 1024,
+        "replicas": 2048,
+        "resident_bytes": 123_456_789_012,
+    }
     text = printed(width, lambda terminal: terminal.print(workers_table("wordcount", [worker])))
     assert words(text) >= {"1234", "draining", "eu-central-1a", "2,048", "resident"}
     query = QueryReport("a-query-with-a-long-name", 123_456_789, 99_999_999, 23_456_790, 1_000_000, 0.8123, 10, 0.25)

@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).parent))
 
 from control_kit import FakeControls, Served
 
-from springtide.control.server import ControlServer
+from springtide.control.api.server import ControlServer
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
-from springtide.control.adapt import Adapt
-from springtide.control.controls import USUAL, Options, Refused, Unknown
-from springtide.control.server import ControlServer
+from springtide.control.adapt.settings import Adapt
+from springtide.control.api.protocol import USUAL, Options, Refused, Unknown
+from springtide.control.api.server import ControlServer
 
 TOTAL = 32
 STEP = 16
@@ -49,9 +49,7 @@ class FakeControls:
     def scale(self, workers: int, strategy: str, options: Options = USUAL) -> dict[str, Any]:
         return self._start(strategy, "scale", workers, strategy, *_told(options))
 
-    def move(
-        self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL
-    ) -> dict[str, Any]:
+    def move(self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL) -> dict[str, Any]:
         if to not in ("1", "2"):
             raise Unknown(f"there is no worker {to!r}: the workers are 1, 2")
         return self._start(strategy, "move", operator, slices, to, strategy, *_told(options))
@@ -64,9 +62,14 @@ class FakeControls:
         self._inside -= 1
         self.effects.append(effect)
         self.current = {
-            "id": len(self.effects), "strategy": strategy, "state": "starting", "done": 0, "total": TOTAL,
-            "bytes": 0, "message": "",
-        }  # fmt: skip
+            "id": len(self.effects),
+            "strategy": strategy,
+            "state": "starting",
+            "done": 0,
+            "total": TOTAL,
+            "bytes": 0,
+            "message": "",
+        }
         return self.current
 
     def migration(self) -> dict[str, Any] | None:

@@ -4,17 +4,24 @@ from typing import Any
 
 import pytest
 
-from springtide.control.adapt import Adapt
-from springtide.engine.capacity import Capacity
+from springtide.control.adapt.settings import Adapt
+from springtide.engine.spark.capacity import Capacity
 from springtide.migration.errors import Refused
 from springtide.policies.balancing.otd import Otd
 
 
 def test_what_is_told_is_read_and_said_again() -> None:
     told = {
-        "policy": "otd", "minimum": 2, "maximum": 8, "strategy": "lazy", "dry_run": True, "interval_s": 1,
-        "parallelism": {"count": [1, 4]}, "excluded": ["22:00-06:00"], "policy_options": {"cpu_high": 0.9},
-    }  # fmt: skip
+        "policy": "otd",
+        "minimum": 2,
+        "maximum": 8,
+        "strategy": "lazy",
+        "dry_run": True,
+        "interval_s": 1,
+        "parallelism": {"count": [1, 4]},
+        "excluded": ["22:00-06:00"],
+        "policy_options": {"cpu_high": 0.9},
+    }
     adapt = Adapt.from_json(told)
     stable = adapt.stable(["count"])
     assert stable.policy == Otd(cpu_high=0.9)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from control_kit import Served
 
-from springtide.control.api import MOST_BYTES, READ_ON_BYTES
+from springtide.control.api.routes import MOST_BYTES, READ_ON_BYTES
 
 MOVE = {"operator": "counts", "slices": "3-9", "to": "2"}
 

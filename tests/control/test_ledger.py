@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from springtide.blocks.store import LocalStore
-from springtide.control.ledger import CHUNK, Ledger, read_ledger
-from springtide.control.lines import KEPT
+from springtide.control.adapt.ledger import CHUNK, Ledger, read_ledger
+from springtide.control.json_lines import KEPT
 from springtide.ids import SliceId, WorkerId
 from springtide.policies.decision import Hold, Rebalance, Scale
-from springtide.policies.past import Entry, Gauge
+from springtide.policies.past import AppState, Entry
 
-GAUGE = Gauge(2, 100.0, 150.0, 3.0, 40.0, 1.2, 0.5)
+GAUGE = AppState(2, 100.0, 150.0, 3.0, 40.0, 1.2, 0.5)
 MOVE = Rebalance("count", frozenset({SliceId(3), SliceId(1)}), WorkerId("1"), WorkerId("2"), "it is hot")
 ENTRIES = [
     Entry(1, 10.0, Scale(4, "too slow", {"count": 4}), Scale(4, "too slow", {"count": 4}), gauge=GAUGE),

@@ -11,9 +11,9 @@ import pytest
 from control_kit import FakeControls, Served
 from waiting import wait_until
 
-from springtide.control.client import ControlClient
-from springtide.control.limits import ApiLimits
-from springtide.control.server import ControlServer
+from springtide.control.api.client import ControlClient
+from springtide.control.api.limits import ApiLimits
+from springtide.control.api.server import ControlServer
 from springtide.errors import BadValue
 
 HALF_HEADERS = b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Slow: "

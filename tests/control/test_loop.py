@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from springtide.blocks.store import LocalStore
-from springtide.control.ledger import Ledger, Record, read_ledger
-from springtide.control.loop import Loop, Pace
+from springtide.control.adapt.ledger import Ledger, Record, read_ledger
+from springtide.control.adapt.loop import Loop, Pace
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics.snapshot import Edge, Instance, Snapshot, Source, Worker
+from springtide.metrics.snapshot import Edge, Instance, MeasuredWorker, Snapshot, Source
 from springtide.migration.errors import Busy
 from springtide.migration.progress import Migration
+from springtide.migration.state import MigrationState
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.past import Past
 from springtide.policies.stability import Verdict
@@ -39,9 +40,14 @@ class Lab:
         ids = (A, B, *map(WorkerId, "cdef"))[: self.workers]
         instances = tuple(Instance("count", n, w, 5.0, 500.0, 50.0, cpu_s=1.0) for n, w in enumerate(ids))
         return Snapshot(
-            self.now, window_s, 4, (Source("rows", 100.0, 0.0, self.lag_s),), (Edge("rows", "count"),), instances,
-            tuple(Worker(w, 1) for w in ids),
-        )  # fmt: skip
+            self.now,
+            window_s,
+            4,
+            (Source("rows", 100.0, 0.0, self.lag_s),),
+            (Edge("rows", "count"),),
+            instances,
+            tuple(MeasuredWorker(w, 1) for w in ids),
+        )
 
     def scale(self, workers: int, strategy: str) -> Migration:
         return self._begin(("scale", workers, strategy))
@@ -84,7 +90,7 @@ def test_a_change_is_recorded_from_its_reason_to_its_effect(lab: Lab) -> None:
     lab.turn()
     assert len(lab.asked) == 1, "one change at a time"
     lab.workers, lab.lag_s = 3, 1.0
-    lab.migrations[0].end("done")
+    lab.migrations[0].end(MigrationState.DONE)
     lab.migrations[0].ended_at = lab.now
     lab.wants(Hold("calm"))
     lab.turn()
@@ -104,7 +110,7 @@ def test_a_change_that_did_not_help_is_told_so(lab: Lab) -> None:
     lab.lag_s = 20.0
     lab.wants(Scale(2, "too slow"))
     lab.turn()
-    lab.migrations[0].end("done")
+    lab.migrations[0].end(MigrationState.DONE)
     lab.migrations[0].ended_at = lab.now
     lab.wants(Hold("calm"))
     lab.turn(5)
@@ -115,7 +121,7 @@ def test_a_change_that_did_not_help_is_told_so(lab: Lab) -> None:
 def test_workers_that_never_come(lab: Lab) -> None:
     lab.wants(Scale(9, "too slow"))
     lab.turn()
-    lab.migrations[0].end("failed", "asked the cluster for 9 workers, got 2")
+    lab.migrations[0].end(MigrationState.FAILED, "asked the cluster for 9 workers, got 2")
     lab.wants(Hold("calm"))
     lab.turn()
     entry = lab.records()[0].entry

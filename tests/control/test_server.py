@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from control_kit import FakeControls, Served
 
-from springtide.control.address import FILE, Address, NotRunning, control_directory
-from springtide.control.client import ControlClient, NoAnswer
-from springtide.control.controls import Busy, Controls, Refused, Unknown
-from springtide.control.server import CannotServe, ControlServer
+from springtide.control.api.address import FILE, Address, NotRunning, control_directory
+from springtide.control.api.client import ControlClient, NoAnswer
+from springtide.control.api.protocol import Busy, Controls, Refused, Unknown
+from springtide.control.api.server import CannotServe, ControlServer
 
 
 def serving_threads() -> set[threading.Thread]:
@@ -126,8 +126,11 @@ def test_the_client_mirrors_the_controls(served: Served) -> None:
     client: Controls = ControlClient.find(served.server.directory)
     fake = served.controls
     assert (client.app, client.status(), client.workers(), client.plan()) == (
-        fake.app, fake.status(), fake.workers(), fake.plan(),
-    )  # fmt: skip
+        fake.app,
+        fake.status(),
+        fake.workers(),
+        fake.plan(),
+    )
     assert client.migration() is None
     assert client.scale(3, "lazy")["state"] == "starting"
     assert client.cancel()["state"] == "cancelled"
@@ -199,14 +202,34 @@ GOOD: dict[str, Any] = {"url": "http://127.0.0.1:9", "token": "t" * 43, "pid": o
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "null", "[" * 100_000, json.dumps({"url": GOOD["url"]}), json.dumps(GOOD | {"more": 1}),
-     *(json.dumps(GOOD | bad) for bad in (
-         {"url": "http://evil.example:9"}, {"url": "http://127.0.0.1:9@evil.example"}, {"url": "http://127.0.0.1:99999"},
-         {"url": "file:///etc/passwd"}, {"token": "short"}, {"token": "a\r\nX: y" + "t" * 43}, {"pid": 0}, {"pid": -1},
-         {"pid": True}, {"pid": 2**70}, {"pid": "1"}, {"app": "../x"},
-     ))],
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "[" * 100_000,
+        json.dumps({"url": GOOD["url"]}),
+        json.dumps(GOOD | {"more": 1}),
+        *(
+            json.dumps(GOOD | bad)
+            for bad in (
+                {"url": "http://evil.example:9"},
+                {"url": "http://127.0.0.1:9@evil.example"},
+                {"url": "http://127.0.0.1:99999"},
+                {"url": "file:///etc/passwd"},
+                {"token": "short"},
+                {"token": "a\r\nX: y" + "t" * 43},
+                {"pid": 0},
+                {"pid": -1},
+                {"pid": True},
+                {"pid": 2**70},
+                {"pid": "1"},
+                {"app": "../x"},
+            )
+        ),
+    ],
     ids=lambda content: content.replace(str(os.getpid()), "PID")[:60],
-)  # fmt: skip
+)
 def test_a_damaged_address(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(NotRunning, match=r"its control.json is damaged"):

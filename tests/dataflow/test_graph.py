@@ -101,8 +101,10 @@ def test_rows_that_keyed_steps_hand_on_as_they_are() -> None:
     again = rows.key_by("key").aggregate("again", n=agg.count())
     both = count.union("both", again, count)
     for name, stream in (
-        ("all", both.union("more", again)), ("some", both.union("mixed", rows)), ("less", both.filter("few", "n < 3"))
-    ):  # fmt: skip
+        ("all", both.union("more", again)),
+        ("some", both.union("mixed", rows)),
+        ("less", both.filter("few", "n < 3")),
+    ):
         stream.sink(name, sinks.noop())
     graph = app.graph()
     assert graph.merged("count") == ("count",)

@@ -11,7 +11,7 @@ import pytest
 from springtide.doctor import extras, machine, runtimes, workers
 from springtide.doctor.checks import checks, examine
 from springtide.doctor.finding import Finding, State, ready
-from springtide.engine.java import JavaNotFound, JavaProbe
+from springtide.java_home import JavaNotFound, JavaProbe
 from springtide.testing.database import NoServer
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

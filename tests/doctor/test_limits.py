@@ -24,22 +24,31 @@ def machine(root: Path, files: dict[str, str]) -> Path:
         pytest.param({}, 16 * GB, 8.0, id="no control groups"),
         pytest.param(
             {"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max", "sys/fs/cgroup/cpu.max": "max 100000"},
-            16 * GB, 8.0, id="version 2, no limits",
+            16 * GB,
+            8.0,
+            id="version 2, no limits",
         ),
         pytest.param(
             {
-                "proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": str(2 * GB),
+                "proc/self/cgroup": "0::/",
+                "sys/fs/cgroup/memory.max": str(2 * GB),
                 "sys/fs/cgroup/cpu.max": "150000 100000",
             },
-            2 * GB, 1.5, id="version 2, in a container",
+            2 * GB,
+            1.5,
+            id="version 2, in a container",
         ),
         pytest.param(
             {
-                "proc/self/cgroup": "0::/user/app", "sys/fs/cgroup/user/memory.max": str(3 * GB),
-                "sys/fs/cgroup/user/app/memory.max": "max", "sys/fs/cgroup/user/cpu.max": "400000 100000",
+                "proc/self/cgroup": "0::/user/app",
+                "sys/fs/cgroup/user/memory.max": str(3 * GB),
+                "sys/fs/cgroup/user/app/memory.max": "max",
+                "sys/fs/cgroup/user/cpu.max": "400000 100000",
                 "sys/fs/cgroup/user/app/cpu.max": "max 100000",
             },
-            3 * GB, 4.0, id="version 2, limited further up",
+            3 * GB,
+            4.0,
+            id="version 2, limited further up",
         ),
         pytest.param(
             {
@@ -49,18 +58,23 @@ def machine(root: Path, files: dict[str, str]) -> Path:
                 "sys/fs/cgroup/cpu/app/cpu.cfs_quota_us": "50000",
                 "sys/fs/cgroup/cpu/app/cpu.cfs_period_us": "100000",
             },
-            GB, 0.5, id="version 1",
+            GB,
+            0.5,
+            id="version 1",
         ),
         pytest.param(
             {
                 "proc/self/cgroup": "4:cpu,cpuacct:/docker/1\n3:memory:/docker/1",
                 "sys/fs/cgroup/memory/memory.limit_in_bytes": str(GB),
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
             },
-            GB, 8.0, id="version 1, in a container, cores free",
+            GB,
+            8.0,
+            id="version 1, in a container, cores free",
         ),
     ],
-)  # fmt: skip
+)
 def test_the_least_limit_counts(tmp_path: Path, files: dict[str, str], memory: int, share: float) -> None:
     root = machine(tmp_path, files)
     assert memory_bytes(root) == memory

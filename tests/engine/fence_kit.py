@@ -20,8 +20,8 @@ from springtide.blocks.errors import CheckpointInUse, TakenOver
 from springtide.blocks.generation import SPARK, open_generation
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.blocks.store import Store
-from springtide.engine.history import History
-from springtide.engine.interval import Interval
+from springtide.engine.durability.history import History
+from springtide.engine.durability.interval import Interval
 from springtide.ids import Epoch, InstanceId, PlanVersion
 
 PATIENCE_S = 60.0
@@ -214,9 +214,16 @@ class Driver:
             runs = (*runs, self._write(epoch, RUN, (token,)))
         output = self._write(epoch, OUTPUT, (token,))
         manifest = Manifest(
-            "app", epoch, "" if head is None else head.id, PlanVersion(1), self._generation,
-            {STEP: OperatorState(runs)}, {STEP: (output,)}, (token,), self.every.each_epoch,
-        )  # fmt: skip
+            "app",
+            epoch,
+            "" if head is None else head.id,
+            PlanVersion(1),
+            self._generation,
+            {STEP: OperatorState(runs)},
+            {STEP: (output,)},
+            (token,),
+            self.every.each_epoch,
+        )
         history.commit(manifest, head)
         return manifest
 

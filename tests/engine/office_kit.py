@@ -8,14 +8,14 @@ from typing import cast
 from pyspark import SparkContext
 
 from springtide.blocks.manifest import Manifest, OperatorState, States
-from springtide.engine.capacity import Capacity
-from springtide.engine.cluster import Cluster, NotEnoughWorkers
-from springtide.engine.migrator import Migrator
-from springtide.engine.recovery import Recovery
-from springtide.engine.roster import Roster, ring_replicas
-from springtide.engine.shared_roster import SharedRoster
-from springtide.engine.standby import Backup, Kept, Standbys
-from springtide.engine.stopping import Stopping
+from springtide.engine.executors.cluster import Cluster, NotEnoughWorkers
+from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.stop_and_swap import StopAndSwap
+from springtide.engine.ownership.roster import Roster, ring_replicas
+from springtide.engine.ownership.shared_roster import SharedRoster
+from springtide.engine.ownership.standby import Backup, Kept, Standbys
+from springtide.engine.pool.recovery import Recovery
+from springtide.engine.spark.capacity import Capacity
 from springtide.ids import Epoch, PlanVersion, WorkerId
 from springtide.migration.phase import Init
 from springtide.plan.plan import Plan, assign
@@ -69,9 +69,7 @@ class FakeCluster:
         while len(self.there) < total and self.spare:
             self.there.append(self.spare.pop(0))
 
-    def wait_for(
-        self, count: int, timeout_s: float, wanted: Callable[[], bool] = lambda: True
-    ) -> list[Worker]:
+    def wait_for(self, count: int, timeout_s: float, wanted: Callable[[], bool] = lambda: True) -> list[Worker]:
         deadline = time.monotonic() + timeout_s if self.slow else 0.0
         while wanted() and len(self.there) < count and time.monotonic() < deadline:
             threading.Event().wait(0.005)
@@ -119,11 +117,16 @@ class Office:
         self.cancelled = threading.Event()
         """Jobs were."""
         self.shared, cluster = SharedRoster(self.roster), cast(Cluster, self.cluster)
-        self.stopping = Stopping(self.shared, cluster, self.restore, self.cancelled.set, 0.0)
+        self.stopping = StopAndSwap(self.shared, cluster, self.restore, self.cancelled.set, 0.0)
         self.migrator = Migrator(
-            self.shared, cluster, self.stopping, lambda: self.copied_bytes,
-            start_s=1.0, ready_s=ready_s, clock=self.clock,
-        )  # fmt: skip
+            self.shared,
+            cluster,
+            self.stopping,
+            lambda: self.copied_bytes,
+            start_s=1.0,
+            ready_s=ready_s,
+            clock=self.clock,
+        )
         spark = cast(SparkContext, None)
         self.recovery = Recovery(self.shared, cluster, self.migrator, spark, "tag", 1.0)
 

@@ -11,8 +11,8 @@ from itertools import count
 
 from springtide.blocks.block import BACKUP, PART, RUN, BlockRef, format_slices, parse_slices
 from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.engine.standby import Backup, Copy, Kept, Standbys
-from springtide.engine.worker.opening import Behind
+from springtide.engine.ownership.standby import Backup, Copy, Kept, Standbys
+from springtide.engine.worker.open_state import Behind
 from springtide.ids import Epoch, InstanceId, PlanVersion, SliceId, WorkerId
 from springtide.plan.plan import OperatorPlan, Plan, assign
 from springtide.plan.worker import Worker
@@ -75,9 +75,7 @@ class Model:
     def ready(self, worker: WorkerId) -> frozenset[SliceId]:
         return frozenset() if self.head is None else self.standbys.ready(STEP, worker, self.head.epoch)
 
-    def change(
-        self, owners: Sequence[WorkerId], replicas: Replicas, workers: tuple[Worker, ...] | None = None
-    ) -> None:
+    def change(self, owners: Sequence[WorkerId], replicas: Replicas, workers: tuple[Worker, ...] | None = None) -> None:
         self.plan = self.plan.next({STEP: owners}, {STEP: replicas}, workers)
 
     def replicas(self) -> list[tuple[WorkerId, ...]]:
@@ -126,8 +124,9 @@ class Model:
         self.rows.append(rows)
         backups = self._backups(epoch, rows)
         meanwhile()
-        parent, self.head = self.head, Manifest(
-            "app", epoch, "" if self.head is None else self.head.id, self.plan.version, 1, {STEP: after}
+        parent, self.head = (
+            self.head,
+            Manifest("app", epoch, "" if self.head is None else self.head.id, self.plan.version, 1, {STEP: after}),
         )
         for slice_id in EVERY:
             found = [self.contents[run.name][slice_id] for run in after.runs if slice_id in parse_slices(run.slices)]
@@ -152,9 +151,15 @@ class Model:
         return tuple(epoch for epoch, some in enumerate(self.rows) if slice_id in some)
 
     def _update(
-        self, after: OperatorState, state: OperatorState, instance: InstanceId, behind: Sequence[Behind],
-        epoch: Epoch, rows: frozenset[SliceId], fold: int,
-    ) -> OperatorState:  # fmt: skip
+        self,
+        after: OperatorState,
+        state: OperatorState,
+        instance: InstanceId,
+        behind: Sequence[Behind],
+        epoch: Epoch,
+        rows: frozenset[SliceId],
+        fold: int,
+    ) -> OperatorState:
         worker, mine = self.share.worker_of[instance], frozenset(self.share.slices_of(instance))
         taken = [b for b in behind if b.worker == worker and b.slices & mine]
         current = mine.difference(*(b.slices for b in taken))

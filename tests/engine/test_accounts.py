@@ -5,11 +5,11 @@ from dataclasses import fields, replace
 from springtide import App, agg, sinks, sources
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.dataflow.economy import shedding
+from springtide.dataflow.accuracy import shedding
 from springtide.dataflow.graph import Graph
-from springtide.engine.accounts import account_of, accounts, retold, shed_for
-from springtide.engine.computed import Computed
-from springtide.engine.shedder import Tally
+from springtide.engine.epoch.accounts import account_of, accounts, retold, shed_for
+from springtide.engine.epoch.computed import Computed
+from springtide.engine.shedding.sampler import Tally
 from springtide.ids import Epoch, PlanVersion
 from springtide.metrics.account import StepAccount
 from springtide.metrics.report import OperatorReport, QueryReport

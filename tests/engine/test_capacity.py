@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from springtide.engine.capacity import GIB, Capacity, Cost, box_capacity, cluster_capacity
-from springtide.engine.machine import Machine, this_machine
+from springtide.engine.spark.capacity import GIB, Capacity, Cost, box_capacity, cluster_capacity
+from springtide.engine.spark.machine import Machine, this_machine
 from springtide.migration.errors import Refused
 
 

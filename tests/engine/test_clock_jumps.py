@@ -5,7 +5,7 @@ import time
 import pytest
 from office_kit import STEP, A, B, C, Office
 
-from springtide.engine.due import waiting
+from springtide.engine.pool.pending_work import waiting
 from springtide.ids import SliceId
 from springtide.migration.progress import Migration
 from springtide.migration.step import Options

@@ -24,9 +24,12 @@ print(*((task / "comm").read_text().strip() for task in others))
 def test_only_a_thread_that_a_fork_can_do_without() -> None:
     """The one of Arrow's allocator is no harm: jemalloc goes on without it in the child."""
     told = subprocess.run(
-        [sys.executable, "-c", LOOK], env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", LOOK],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert set(told.stdout.split()) <= {"jemalloc_bg_thd"}
 
 
@@ -34,8 +37,10 @@ def test_a_worker_whose_spark_has_ended_says_nothing() -> None:
     daemon = subprocess.Popen(
         [sys.executable, "-m", "springtide.engine.worker.daemon"],
         env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "secret", "SPARK_REUSE_WORKER": "1"},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert daemon.stdout is not None
     port = struct.unpack("!i", daemon.stdout.read(4))[0]
     with socket.create_connection(("127.0.0.1", port), timeout=60) as spark:

@@ -13,14 +13,14 @@ from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.store import LocalStore
-from springtide.engine import reports
-from springtide.engine.failure import explain
-from springtide.engine.keyed import _advance, _moment
-from springtide.engine.progress import Progress
-from springtide.engine.record import CommitRecord, MapStats
-from springtide.engine.reports import CHUNK, ReportLog, last_reports
-from springtide.engine.sparklog import align, entry, fit, fitted, offsets, planned_us
-from springtide.engine.until import Covered, Until
+from springtide.engine.durability.spark_log import align, entry, fit, fitted, offsets, planned_us
+from springtide.engine.epoch.keyed_step import _advance, _moment
+from springtide.engine.epoch.source_progress import Progress
+from springtide.engine.lifecycle import report_log as reports
+from springtide.engine.lifecycle.report_log import CHUNK, ReportLog, last_reports
+from springtide.engine.lifecycle.stop_condition import Covered, StopCondition
+from springtide.engine.wire.commit_record import CommitRecord, MapStats
+from springtide.engine.wire.job_errors import explain
 from springtide.ids import Epoch, PlanVersion
 from springtide.metrics.report import EpochReport, Phases
 from springtide.state.logic import BEGINNING_US, Moment
@@ -57,8 +57,10 @@ def test_instances_replace_runs_for_their_own_slices_only() -> None:
     ]
     after = _advance(state, records, Moment(), MapStats(newest_us=50))
     assert [(r.name, r.slices, r.partial) for r in after.runs] == [
-        ("old", "2-3", True), ("left", "0-1", False), ("right", "2-3", False),
-    ]  # fmt: skip
+        ("old", "2-3", True),
+        ("left", "0-1", False),
+        ("right", "2-3", False),
+    ]
     assert (after.keys, after.newest_us, after.watermark_us) == (11, 50, None)
 
 
@@ -122,17 +124,17 @@ def covered(*reports: EpochReport) -> Covered:
 
 
 def test_endings() -> None:
-    assert Until.parse("available") == Until(available=True)
-    assert Until.parse("epochs=2").reached(covered(report(0), report(1)))
-    assert not Until.parse("rows=10").reached(covered(report(0, 9)))
-    assert Until.parse("rows=10").reached(covered(report(0, 9), report(1, 1)))
+    assert StopCondition.parse("available") == StopCondition(available=True)
+    assert StopCondition.parse("epochs=2").reached(covered(report(0), report(1)))
+    assert not StopCondition.parse("rows=10").reached(covered(report(0, 9)))
+    assert StopCondition.parse("rows=10").reached(covered(report(0, 9), report(1, 1)))
     again = replace(report(0, 9), replayed=True)
-    assert not Until.parse("epochs=1").reached(covered(again))
-    assert not Until.parse("rows=9").reached(covered(again))
-    assert Until.parse("seconds=1.5").seconds == 1.5
+    assert not StopCondition.parse("epochs=1").reached(covered(again))
+    assert not StopCondition.parse("rows=9").reached(covered(again))
+    assert StopCondition.parse("seconds=1.5").seconds == 1.5
     for text in ("", "rows", "rows=x", "available=1", "days=1"):
         with pytest.raises(ValueError, match="expected available, epochs=N"):
-            Until.parse(text)
+            StopCondition.parse(text)
 
 
 def test_spark_repeats_the_epoch_after_the_last_committed_one(tmp_path: Path) -> None:
@@ -181,8 +183,8 @@ def test_the_log_of_another_number_of_sources_is_left_for_spark_to_refuse(source
 def test_an_epoch_without_input_does_not_count_for_the_end() -> None:
     some = EpochReport("app", 0, 0.0, 1, False, 5, 5, None, None, 0, Phases())
     none = replace(some, epoch=1, rows_in=0, without_input=True)
-    assert not Until(epochs=2).reached(covered(some, none))
-    assert Until(epochs=2).reached(covered(some, none, replace(some, epoch=2)))
+    assert not StopCondition(epochs=2).reached(covered(some, none))
+    assert StopCondition(epochs=2).reached(covered(some, none, replace(some, epoch=2)))
     assert EpochReport.from_json(none.to_json()) == none
 
 

@@ -13,12 +13,12 @@ from springtide.blocks.durable import DurableLog
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.blocks.store import LocalStore
-from springtide.engine import durability as durability_module
-from springtide.engine.depositing import whole, with_deposits
-from springtide.engine.durability import LATE, REST_S, Durability
-from springtide.engine.history import CannotRepeat, History
-from springtide.engine.interval import Interval
-from springtide.engine.worker.deposit import Deposit
+from springtide.engine.durability import checkpoints as durability_module
+from springtide.engine.durability.checkpoints import LATE, REST_S, Durability
+from springtide.engine.durability.history import CannotRepeat, History
+from springtide.engine.durability.interval import Interval
+from springtide.engine.pool.store_job import whole, with_deposits
+from springtide.engine.worker.store import Deposit
 from springtide.ids import Epoch, PlanVersion, SliceId, WorkerId
 from springtide.testing import ManualClock
 from springtide.waits import WaitedTooLong
@@ -29,9 +29,7 @@ def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
 
 
 def manifest(epoch: int, *runs: BlockRef) -> Manifest:
-    return Manifest(
-        "app", Epoch(epoch), "", PlanVersion(1), 1, {"count": OperatorState(runs, epoch)}, durable=False
-    )
+    return Manifest("app", Epoch(epoch), "", PlanVersion(1), 1, {"count": OperatorState(runs, epoch)}, durable=False)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from springtide.engine.file_systems import remedy
+from springtide.engine.lifecycle.file_systems import remedy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from springtide.engine.java import (
+from springtide.java_home import (
     MINIMUM_JAVA,
     JavaNotFound,
     JavaProbe,

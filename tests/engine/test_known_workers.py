@@ -1,6 +1,6 @@
 """Workers come and go for weeks: the last of those that have gone are remembered, and no more."""
 
-from springtide.engine.known_workers import REMEMBERED, KnownWorkers
+from springtide.engine.executors.known_workers import REMEMBERED, KnownWorkers
 from springtide.ids import WorkerId
 from springtide.plan.worker import Worker
 

@@ -9,9 +9,9 @@ import pytest
 from springtide.blocks.earlier import driver_name
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import open_store
-from springtide.engine.local_directory import blocks_directory
-from springtide.engine.worker.housekeeping import Housekeeping, Leftovers
-from springtide.engine.worker.task import Storage
+from springtide.engine.lifecycle.local_directory import blocks_directory
+from springtide.engine.worker.cleanup import Housekeeping, Leftovers
+from springtide.engine.worker.task_context import Storage
 from springtide.ids import BadName, Epoch, InstanceId
 
 

@@ -6,9 +6,9 @@ import pytest
 from pyspark.errors import PythonException
 
 from springtide.dataflow.errors import StepFailed
-from springtide.engine.failure import explain
-from springtide.engine.worker.prepare import HASH, Prepare
-from springtide.engine.worker.task import naming
+from springtide.engine.wire.job_errors import explain
+from springtide.engine.worker.prepare import HASH, PrepareRows
+from springtide.engine.worker.task_context import naming
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import functions
 from springtide.state.chain import Chain
@@ -26,7 +26,7 @@ def rows(*values: int) -> pa.RecordBatch:
 
 def check(failed: StepFailed, doing: str) -> None:
     """Also after Spark has carried it to the driver as the text of a traceback."""
-    trace = f"Traceback (most recent call last):\n  File \"x.py\"\nspringtide.dataflow.errors.StepFailed: {failed}\n"
+    trace = f'Traceback (most recent call last):\n  File "x.py"\nspringtide.dataflow.errors.StepFailed: {failed}\n'
     carried = explain(PythonException(message=trace), "another")
     for error in (failed, carried):
         assert (error.step, error.doing) == ("totals", doing)
@@ -36,14 +36,14 @@ def check(failed: StepFailed, doing: str) -> None:
 
 
 def test_where_rows_are_read() -> None:
-    prepare = Prepare("totals", LOGIC, ("k",), ROWS, 8, (), Moment())
+    prepare = PrepareRows("totals", LOGIC, ("k",), ROWS, 8, (), Moment())
     with pytest.raises(StepFailed) as caught:
         list(prepare.arrivals([rows(2**63 - 1, 1)]))
     check(caught.value, "preparing its rows")
 
 
 def test_where_the_state_is() -> None:
-    prepare = Prepare("totals", LOGIC, ("k",), ROWS, 8, (), Moment())
+    prepare = PrepareRows("totals", LOGIC, ("k",), ROWS, 8, (), Moment())
     arrivals = [ready.rows for _ in range(2) for ready in prepare.arrivals([rows(2**62)])]
     with pytest.raises(StepFailed) as caught, naming("totals", "updating its state"):
         update(LOGIC, Chain([], LOGIC.layout), arrivals, Moment())

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from springtide.engine.record import MapStats
+from springtide.engine.wire.commit_record import MapStats
 from springtide.engine.worker import parcel as parcels
 from springtide.engine.worker import prepare
 from springtide.engine.worker.parcel import INSTANCE, pack, parcel, pieces, unpack
-from springtide.engine.worker.prepare import HASH, Prepare
+from springtide.engine.worker.prepare import HASH, PrepareRows
 from springtide.ids import InstanceId
 from springtide.plan.routes import Route
 from springtide.state.dedupe import DedupeLogic
@@ -50,7 +50,7 @@ def test_rows_of_a_key_stay_in_order_though_they_travel_in_pieces(monkeypatch: p
     rows = pa.schema([("k", pa.string()), ("v", pa.int64())])
     logic = DedupeLogic(pa.schema([rows.field("k")]), rows)
     routes = tuple(Route(InstanceId(i), ((4 * i, 4 * i + 4),), False) for i in range(2))
-    work = Prepare("first", logic, ("k",), rows, 8, routes, Moment())
+    work = PrepareRows("first", logic, ("k",), rows, 8, routes, Moment())
     columns = {"k": ["a", "b"] * 200, "v": range(400), HASH: np.array([1, -2] * 200, np.int64)}
     batch = pa.RecordBatch.from_pydict(columns)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from springtide.confidential import hide, is_secret
-from springtide.engine import session
-from springtide.engine.own_machine import LONGEST_FOR_SOCKETS, SECRET
-from springtide.engine.session import (
+from springtide.engine.spark import session
+from springtide.engine.spark.own_machine import LONGEST_FOR_SOCKETS, SECRET
+from springtide.engine.spark.session import (
     DRIVER_OPTIONS,
     EXECUTOR_OPTIONS,
     SessionConfig,
@@ -81,10 +81,14 @@ def test_sockets_lie_where_their_paths_are_not_too_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "master", "fits"),
     [
-        ("127.0.0.1", box(2), True), ("127.0.0.1", "local[2]", True), ("host", "spark://a:7077", True),
-        ("host", "local[2]", True), ("host", box(2), False), ("127.0.0.1", "spark://a:7077", False),
+        ("127.0.0.1", box(2), True),
+        ("127.0.0.1", "local[2]", True),
+        ("host", "spark://a:7077", True),
+        ("host", "local[2]", True),
+        ("host", box(2), False),
+        ("127.0.0.1", "spark://a:7077", False),
     ],
-)  # fmt: skip
+)
 def test_a_jvm_that_was_started_for_another_purpose(
     name: str, master: str, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,12 +9,12 @@ from office_kit import STEP, A, B, C, D, Office, until
 
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.engine.checkpointer import Checkpointer
-from springtide.engine.copying import Copied, Copying
-from springtide.engine.shared_roster import NotHeld
-from springtide.engine.standby import Standbys
+from springtide.engine.ownership.shared_roster import NotHeld
+from springtide.engine.ownership.standby import Standbys
+from springtide.engine.pool.copy_job import Copied, CopyJob
+from springtide.engine.pool.replicator import Replicator
 from springtide.engine.worker.copy import Errand
-from springtide.engine.worker.opening import Parts
+from springtide.engine.worker.open_state import Parts
 from springtide.ids import Epoch, WorkerId
 from springtide.migration.step import Options
 from springtide.state.layout import Layout
@@ -127,7 +127,7 @@ def test_copies_for_workers_that_were_swapped_meanwhile_are_let_go() -> None:
     office = Office([A, B])
     run = BlockRef("run", STEP, Epoch(0), 1, 8, 0, slices="0-15", worker=A)
     office.roster.head = Manifest("app", Epoch(0), "", office.roster.plan.version, 1, {STEP: OperatorState((run,))})
-    copying = cast(Copying, SwappedMeanwhile(office))
-    checkpointer = Checkpointer(copying, office.shared, {STEP: cast(Layout, None)}, 1.0)
-    assert not checkpointer.once()
+    copying = cast(CopyJob, SwappedMeanwhile(office))
+    replicator = Replicator(copying, office.shared, {STEP: cast(Layout, None)}, 1.0, threading.Event())
+    assert not replicator.once()
     assert "part-run" in office.roster.standbys.held(), "else nobody would ever remove it"

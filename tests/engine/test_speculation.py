@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from springtide.engine.config import RunConfig, check_speculation
-from springtide.engine.session import SPECULATION, SessionConfig, box, session_settings
-from springtide.engine.workforce import WorkforceConfig
+from springtide.engine.lifecycle.config import RunConfig, check_speculation
+from springtide.engine.pool.elastic import ElasticPoolConfig
+from springtide.engine.spark.session import SPECULATION, SessionConfig, box, session_settings
 from springtide.migration.errors import Refused
 
-ALONE, SEVERAL = RunConfig("checkpoint"), RunConfig("checkpoint", workforce=WorkforceConfig(2))
+ALONE, SEVERAL = RunConfig("checkpoint"), RunConfig("checkpoint", pool=ElasticPoolConfig(2))
 
 
 def session(**settings: str) -> Any:

@@ -7,9 +7,9 @@ import pytest
 from pyspark import SparkContext
 
 from springtide.dataflow.errors import StepFailed
-from springtide.engine.failure import explain
-from springtide.engine.job_watch import JobWatch
-from springtide.engine.stall import BUSY, EPOCH, Patience, Sight, Stage, Stalled, checked_stall_s, stalled
+from springtide.engine.executors.job_watch import JobWatch
+from springtide.engine.executors.stall import BUSY, EPOCH, Patience, Sight, Stage, Stalled, checked_stall_s, stalled
+from springtide.engine.wire.job_errors import explain
 from springtide.errors import BadValue
 from springtide.ids import Epoch
 

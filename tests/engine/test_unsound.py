@@ -17,16 +17,18 @@ from springtide.blocks.block import PART, RUN, BlockRef, checksum, decode, forma
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.manifest import Manifest, OperatorState
-from springtide.engine import depositing
-from springtide.engine.copying import Copied
-from springtide.engine.depositing import Depositing
-from springtide.engine.standby import Standbys
-from springtide.engine.worker import copy, deposit, task
+from springtide.engine.ownership.standby import Standbys
+from springtide.engine.pool import store_job as depositing
+from springtide.engine.pool.copy_job import Copied
+from springtide.engine.pool.store_job import StoreJob
+from springtide.engine.worker import copy
+from springtide.engine.worker import store as deposit
+from springtide.engine.worker import task_context as task
 from springtide.engine.worker.copy import Errand, ReadSlices, WriteParts
-from springtide.engine.worker.deposit import Deposit, Stored, StoreRuns
 from springtide.engine.worker.fault import Fault
-from springtide.engine.worker.opening import Parts
-from springtide.engine.worker.task import Storage
+from springtide.engine.worker.open_state import Parts
+from springtide.engine.worker.store import Deposit, Stored, StoreRuns
+from springtide.engine.worker.task_context import Storage
 from springtide.ids import Epoch, InstanceId, PlanVersion, SliceId, WorkerId
 from springtide.plan.plan import Plan, assign
 from springtide.plan.worker import Worker
@@ -73,9 +75,14 @@ class Place:
     def _write(self, worker: WorkerId, kind: str, slices: frozenset[SliceId], *, durable: bool) -> BlockRef:
         blocks = self.at(worker)
         ref = blocks.write(
-            rows_of(slices), operator=STEP, epoch=Epoch(3), instance=InstanceId(0), kind=kind,
-            slices=format_slices(slices), durable=durable,
-        )  # fmt: skip
+            rows_of(slices),
+            operator=STEP,
+            epoch=Epoch(3),
+            instance=InstanceId(0),
+            kind=kind,
+            slices=format_slices(slices),
+            durable=durable,
+        )
         blocks.open(ref)  # It is verified and mapped, as that of a worker that has served epochs from it.
         return ref
 
@@ -189,7 +196,7 @@ class TestCopies:
 
 @dataclass
 class Crew:
-    """Who makes state durable: as a workforce asks its standbys."""
+    """Who makes state durable: as a pool asks its standbys."""
 
     place: Place
     standbys: Standbys
@@ -209,11 +216,11 @@ class Crew:
         return self.standbys.unsound(faults)
 
 
-class Job(Depositing):
+class Job(StoreJob):
     """The job's tasks, one after the other, here."""
 
     def _job(self, deposits: Sequence[Deposit]) -> dict[int, Stored]:
-        crew: Any = self.staff
+        crew: Any = self.pool
         workers = tuple(dict.fromkeys(d.worker for d in deposits))
         store = StoreRuns(tuple(deposits), workers, crew.storage, crew.standbys.parts())
         found: list[Any] = []
@@ -241,9 +248,9 @@ def crew(place: Place) -> Crew:
 
 def made_durable(crew: Crew) -> list[Mapping[str, OperatorState]] | None:
     context = SimpleNamespace(setLocalProperty=lambda name, value: None)
-    staff: Any = crew
+    pool: Any = crew
     spark: Any = SimpleNamespace(sparkContext=context)
-    return Job(spark, staff)([{STEP: OperatorState((crew.run,))}], set())
+    return Job(spark, pool)([{STEP: OperatorState((crew.run,))}], set())
 
 
 class TestDeposits:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.engine.utility import Cut, cut
+from springtide.engine.shedding.utility import Cut, cut
 
 
 def test_the_most_worthy_are_kept_first_and_of_the_last_kind_a_part() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import springtide
-from springtide.engine.worker_check import on_this_machine
-from springtide.engine.worker_python import UnfitPython, WorkerPython, driver, probe
+from springtide.engine.executors.python_check import on_this_machine
+from springtide.engine.executors.worker_python import UnfitPython, WorkerPython, driver, probe
 
 DRIVER = WorkerPython("/env/bin/python", "3.12.4", (), "1.2.0", "here")
 

@@ -37,5 +37,3 @@ def _row(record: Record, row: dict[str, Any]) -> tuple[Any, ...]:
 def _count(record: Record, row: dict[str, Any]) -> tuple[Any, ...]:
     assert record.key is None
     return row["key"], row["n"], row["total"]
-
-

@@ -250,9 +250,9 @@ def check(case: Case, found: Outcome) -> None:
 
 def main() -> None:
     """Run cases on two workers, and write what came of them."""
-    from springtide.engine import cluster
-    from springtide.engine.kafka.jars import connector_settings
-    from springtide.engine.session import SessionConfig, box, make_session
+    from springtide.connectors.kafka.jars import connector_settings
+    from springtide.engine.executors import cluster
+    from springtide.engine.spark.session import SessionConfig, box, make_session
 
     parser = argparse.ArgumentParser()
     parser.add_argument("servers")

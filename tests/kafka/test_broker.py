@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from waiting import wait_until
 
-from springtide.engine.kafka.jars import PLACE, JarsMissing, pinned
+from springtide.connectors.kafka.jars import PLACE, JarsMissing, pinned
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import answers, consume, create, partitions_of, produce, widen
 
@@ -32,9 +32,12 @@ def test_a_broker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     start = f"print(Broker({str(tmp_path)!r}).start().servers)"
     script = f"import os\nfrom springtide.testing.kafka import Broker\n{start}\n"
     died = subprocess.run(
-        [sys.executable, "-c", f"{script}os.kill(os.getpid(), 9)"], env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", f"{script}os.kill(os.getpid(), 9)"],
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     servers = died.stdout.strip()
     assert died.returncode == -9
     wait_until("the broker to be gone", lambda: not answers(servers, within_s=0.5), 30.0)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from springtide.cli.broker import PLACE as TOPICS
-from springtide.engine.kafka.jars import PLACE, place
+from springtide.cli.shared.local_broker import PLACE as TOPICS
+from springtide.connectors.kafka.jars import PLACE, place
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume
 
@@ -20,9 +20,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "orders.py"
 def springtide(cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from springtide.cli.entry import main; main()", *arguments]
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, "COLUMNS": "200", PLACE: str(place()), **environment},
-        capture_output=True, text=True, timeout=400, check=False,
-    )  # fmt: skip
+        command,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "200", PLACE: str(place()), **environment},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
 
 
 @pytest.mark.spark

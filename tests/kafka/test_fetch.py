@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from springtide.cli.main import cli
-from springtide.engine.kafka import fetch as fetching
-from springtide.engine.kafka import jars
-from springtide.engine.kafka.fetch import FetchFailed, fetch
-from springtide.engine.kafka.jars import PLACE, Jar, JarsMissing, missing, pinned, place
+from springtide.connectors.kafka import fetch as fetching
+from springtide.connectors.kafka import jars
+from springtide.connectors.kafka.fetch import FetchFailed, fetch
+from springtide.connectors.kafka.jars import PLACE, Jar, JarsMissing, missing, pinned, place
 
 CONTENT = "a jar"
 ONE = Jar("connector", "org.example", "one", "1.0", hashlib.sha256(CONTENT.encode()).hexdigest())

@@ -9,9 +9,9 @@ import pytest
 from kafka_kit import orders, put
 from waiting import wait_until
 
-from springtide.dataflow.kafka import kafka
-from springtide.engine.kafka.ends import Ends, EndsSeen
-from springtide.engine.kafka.gauge import KafkaGauge, position, rows_between
+from springtide.connectors.kafka.end_offsets import Ends, EndsSeen
+from springtide.connectors.kafka.gauge import KafkaGauge, position, rows_between
+from springtide.connectors.kafka.source import kafka
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import widen
 

@@ -5,17 +5,15 @@ import itertools
 import pytest
 from waiting import wait_until
 
-from springtide.bench.injection import measure, profile
-from springtide.dataflow.rates import constant
+from springtide.bench.experiments.qod.injection import measure, profile
+from springtide.connectors.generator.rates import constant
 from springtide.testing.injector import Injector
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume
 
 
 def test_every_row_arrives_once_and_is_accounted_for(broker: Broker, topic: str) -> None:
-    injector = Injector(
-        broker.servers, topic, constant(2000), lambda row: b"%d" % row, partitions=(0, 1), limit=500
-    )
+    injector = Injector(broker.servers, topic, constant(2000), lambda row: b"%d" % row, partitions=(0, 1), limit=500)
     with injector:
         wait_until("all rows to be sent", lambda: injector.finished, 30.0)
     found = consume(broker.servers, topic)

@@ -98,10 +98,12 @@ def test_a_point_is_brought_to_the_nearest_street_and_found_in_its_zone() -> Non
         )
         assert math.dist((x, y), city.on_street(x, y)) == pytest.approx(best, abs=0.004)
         inside = [
-            zone for zone in range(taxi.ZONES)
+            zone
+            for zone in range(taxi.ZONES)
             if sum(
                 (b > y) != (d > y) and x < a + (y - b) * m
                 for a, b, d, m in zip(x0[zone], y0[zone], y1[zone], slope[zone], strict=True)
-            ) % 2
-        ]  # fmt: skip
+            )
+            % 2
+        ]
         assert city.zone(x, y) == (inside[0] if inside else -1)

@@ -71,8 +71,12 @@ def test_each_on_workers(broker: Broker, tmp_path: Path) -> None:
 def on_workers(broker: Broker, root: Path, cases: Sequence[Case]) -> list[Outcome]:
     """Cases on two workers, in a process of their own: there is one Spark a process."""
     command = [
-        sys.executable, matrix_kit.__file__, broker.servers, str(root), json.dumps([asdict(case) for case in cases])
-    ]  # fmt: skip
+        sys.executable,
+        matrix_kit.__file__,
+        broker.servers,
+        str(root),
+        json.dumps([asdict(case) for case in cases]),
+    ]
     with open(root / "log", "wb") as log:
         code = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=START_S + A_CASE_S * len(cases)

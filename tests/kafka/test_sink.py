@@ -19,10 +19,10 @@ from waiting import wait_until
 
 from springtide import App, faults, sinks, sources
 from springtide.blocks.errors import TakenOver
-from springtide.dataflow import delivery
-from springtide.dataflow.delivery import Address, NotDelivered, deliver
+from springtide.connectors.kafka import delivery
+from springtide.connectors.kafka.delivery import Address, NotDelivered, deliver
+from springtide.connectors.kafka.sink import PARTS
 from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.dataflow.kafka_sink import PARTS
 from springtide.metrics.report import EpochReport
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume, create
@@ -71,8 +71,10 @@ def hanging(broker: Broker, topic: str, generation: int, markers: Path) -> Itera
         f"deliver(Address({broker.servers!r}, {topic!r}, 'lineage.{topic}', {{}}), 0, {generation}, 0, rows(1, 2))\n"
     )
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path), faults.ENVIRONMENT: "publish.sent=hang", faults.MARKERS: str(markers),
-    }  # fmt: skip
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        faults.ENVIRONMENT: "publish.sent=hang",
+        faults.MARKERS: str(markers),
+    }
     with subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.PIPE) as process:
 
         def go_on() -> tuple[int, str]:
@@ -185,6 +187,7 @@ def test_a_part_is_the_same_however_the_epoch_was_computed(
     spark: "SparkSession", broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One part is delivered, then the epoch comes again in other partitions and another order."""
+
     class Output:
         epoch, sink, key, lineage = 3, "out", ("user", "n"), f"lineage-{topic}"
 

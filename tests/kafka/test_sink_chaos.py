@@ -28,12 +28,19 @@ def drive(root: Path, broker: Broker, failpoints: str, *options: str) -> tuple[i
     for left in markers.iterdir():
         left.unlink()
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path), faults.ENVIRONMENT: failpoints, faults.MARKERS: str(markers),
-    }  # fmt: skip
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        faults.ENVIRONMENT: failpoints,
+        faults.MARKERS: str(markers),
+    }
     done = subprocess.run(
         [sys.executable, kafka_app.__file__, str(root), f"--servers={broker.servers}", f"--epochs={EPOCHS}", *options],
-        env=environment, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S,
-    )  # fmt: skip
+        env=environment,
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=DEADLINE_S,
+    )
     return done.returncode, {path.name for path in markers.iterdir()}, done.stdout
 
 

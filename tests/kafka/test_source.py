@@ -10,8 +10,8 @@ from kafka_kit import orders, put
 from spark_kit import bag
 
 from springtide import App, agg, faults, sinks, sources
+from springtide.connectors.kafka.jars import PLACE
 from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.engine.kafka.jars import PLACE
 from springtide.metrics.report import EpochReport
 from springtide.testing.kafka import Broker
 from springtide.testing.topics import consume, create, produce, widen
@@ -53,11 +53,26 @@ def test_every_record_once_over_runs_and_new_partitions(
 def test_records_that_do_not_parse_are_counted(run_app: RunApp, broker: Broker, topic: str) -> None:
     """Fault: malformed records. Each is one dead letter, and no other row is lost."""
     bad = [
-        "{", "", "12", "[]", '[{"user": "a", "n": 1}, {"user": "b", "n": 2}]', '{"user": "c", "n": "many"}', None,
-        '{"user": "c", "n": 1} and more', '{"user": "c", "n": 1}{"user": "d", "n": 2}', '{"user": "c", "n": 1}\n{}',
-        '{"user": "c", "n": 1}}', '{"user": "c", "n": 1}]', "{'user': 'c', 'n': 1}", '{user: "c", "n": 1}', "null",
-        b'{"user": "\xff", "n": 1}', b'\xef\xbb\xbf{"user": "c", "n": 1}', '{"user": "c", "n": 1}\0', '{"n": 1,}',
-    ]  # fmt: skip
+        "{",
+        "",
+        "12",
+        "[]",
+        '[{"user": "a", "n": 1}, {"user": "b", "n": 2}]',
+        '{"user": "c", "n": "many"}',
+        None,
+        '{"user": "c", "n": 1} and more',
+        '{"user": "c", "n": 1}{"user": "d", "n": 2}',
+        '{"user": "c", "n": 1}\n{}',
+        '{"user": "c", "n": 1}}',
+        '{"user": "c", "n": 1}]',
+        "{'user': 'c', 'n': 1}",
+        '{user: "c", "n": 1}',
+        "null",
+        b'{"user": "\xff", "n": 1}',
+        b'\xef\xbb\xbf{"user": "c", "n": 1}',
+        '{"user": "c", "n": 1}\0',
+        '{"n": 1,}',
+    ]
     produce(broker.servers, topic, bad)
     put(broker.servers, topic, orders(0, 20))
     app, sink = copied(sources.kafka(broker.servers, topic, schema=SCHEMA))
@@ -177,8 +192,8 @@ def test_a_bad_option_is_refused_with_the_step(options: dict[str, Any], wrong: s
 
 
 def test_without_the_connector_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from springtide.engine.kafka.session import equipped
-    from springtide.engine.session import SessionConfig
+    from springtide.engine.spark.connector_settings import equipped
+    from springtide.engine.spark.session import SessionConfig
 
     monkeypatch.setenv(PLACE, str(tmp_path))
     app, _ = copied(sources.kafka("h:1", "t", schema=SCHEMA))

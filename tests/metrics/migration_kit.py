@@ -1,10 +1,8 @@
 """Epoch reports and courses of migrations, in short."""
 
-
-
-from springtide.metrics.course import Course
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.steadiness import Steadiness
 from springtide.metrics.report import EpochReport, Phases
-from springtide.metrics.stability import Steadiness
 
 NOW = 1_790_000_000.0
 SHORT = Steadiness(window_s=8.0, smooth_s=2.0, calm_s=30.0)

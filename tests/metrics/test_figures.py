@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from springtide.metrics.figures import FIGURES, figure, figures, rate
+from springtide.metrics.epoch_figures import FIGURES, figure, figures, rate
 from springtide.metrics.report import EpochReport, OperatorReport, Phases, QueryReport
 from springtide.metrics.totals import Spread, Totals
 

@@ -1,11 +1,10 @@
 """The injection rate: lag and consumption together tell how fast rows came in, whoever takes them and when."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.metrics.injection import RISE_S, SURE_ROWS, InjectionRate, Sample, between
+from springtide.metrics.load.injection import RISE_S, SURE_ROWS, InjectionRate, Sample, between
 
 
 def sample(at_s: float, consumed: list[int], ends: list[int]) -> Sample:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from springtide.metrics.catalogue import CATALOGUE
-from springtide.metrics.figures import FIGURES
+from springtide.metrics.epoch_figures import FIGURES
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 TABLES = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from migration_kit import SHORT, course, every_second, report
 
-from springtide.metrics.migration import MigrationMeasures, measure
+from springtide.metrics.migration.measures import MigrationMeasures, measure
 
 
 def test_restart_is_measured_as_people_would_see_it() -> None:
@@ -204,9 +204,14 @@ def test_measures_survive_as_json_to_the_millisecond() -> None:
     found = MigrationMeasures(1.23456, 0.0, 2.0004, None, None, 3.9996, 12)
     fields = json.loads(json.dumps(found.to_json()))
     assert fields == {
-        "restore_s": 1.235, "drain_s": 0.0, "rebalance_s": 2.0, "catchup_s": None, "recovery_s": None,
-        "stabilise_s": 4.0, "replayed_rows": 12,
-    }  # fmt: skip
+        "restore_s": 1.235,
+        "drain_s": 0.0,
+        "rebalance_s": 2.0,
+        "catchup_s": None,
+        "recovery_s": None,
+        "stabilise_s": 4.0,
+        "replayed_rows": 12,
+    }
     again = MigrationMeasures.from_json(fields)
     assert again.to_json() == fields
     assert isinstance(again.replayed_rows, int)

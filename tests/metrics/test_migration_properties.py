@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from migration_kit import NOW, SHORT, course, report
 
-from springtide.metrics.course import Course
-from springtide.metrics.migration import measure
+from springtide.metrics.migration.course import Course
+from springtide.metrics.migration.measures import measure
+from springtide.metrics.migration.steadiness import Steadiness
 from springtide.metrics.report import EpochReport
-from springtide.metrics.stability import Steadiness
 
 eighths = st.integers(1, 24).map(lambda n: n / 8)
 
@@ -148,8 +148,13 @@ def test_a_flow_that_never_stops_stays_undisturbed(gaps: list[int], asked: int, 
 @given(
     reports=st.lists(
         st.builds(
-            report, st.integers(0, 9), st.integers(0, 160).map(lambda n: n / 8), st.integers(0, 9),
-            took=eighths, replayed=st.booleans(), retries=st.integers(0, 2),
+            report,
+            st.integers(0, 9),
+            st.integers(0, 160).map(lambda n: n / 8),
+            st.integers(0, 9),
+            took=eighths,
+            replayed=st.booleans(),
+            retries=st.integers(0, 2),
         ),
         max_size=20,
     ),
@@ -159,7 +164,7 @@ def test_a_flow_that_never_stops_stays_undisturbed(gaps: list[int], asked: int, 
     ),
     ended=st.none() | st.integers(0, 20).map(float),
     last=st.none() | st.integers(0, 9),
-)  # fmt: skip
+)
 def test_whatever_is_reported_nothing_is_negative(
     reports: list[EpochReport], strategy: str, phases: dict[str, float], ended: float | None, last: int | None
 ) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from springtide.metrics.migration.timeline import TimelinePoint, timeline
 from springtide.metrics.report import EpochReport, Phases
-from springtide.metrics.timeline import Moment, timeline
 
 ASKED = 1_790_000_000.0
 
@@ -32,7 +32,7 @@ def test_a_stop_is_seen_where_it_was() -> None:
     found = {m.at_s: m for m in timeline([*late, *reports], ASKED)}
     assert (found[-1.0].rows_in_per_s, found[0.0].rows_out_per_s) == (8.0, 32.0)
     assert found[5.0].rows_out_per_s == 16.0
-    assert found[15.0] == Moment(15.0, 0.0, 0.0, None)
+    assert found[15.0] == TimelinePoint(15.0, 0.0, 0.0, None)
     assert (found[20.0].rows_in_per_s, found[20.0].rows_out_per_s) == (16.8, pytest.approx(22.4))
     assert found[21.0].latency_s == 20.0
     assert found[23.0].latency_s == pytest.approx((21 * 20.0 + 0.5 + 0.5) / 23), "rows weigh the same, not epochs"
@@ -42,9 +42,9 @@ def test_a_stop_is_seen_where_it_was() -> None:
 def test_repeated_epochs_are_taken_in_again_and_not_given_out_again() -> None:
     repeated = [replace(r, replayed=ASKED < r.ended_at <= ASKED + 20) for r in STEADY]
     at_15 = next(m for m in timeline(repeated, ASKED) if m.at_s == 15.0)
-    assert at_15 == Moment(15.0, 8.0, 0.0, None)
+    assert at_15 == TimelinePoint(15.0, 8.0, 0.0, None)
     at_15 = next(m for m in timeline(repeated, ASKED, repeats_are_output=True) if m.at_s == 15.0)
-    assert at_15 == Moment(15.0, 8.0, 32.0, 0.5)
+    assert at_15 == TimelinePoint(15.0, 8.0, 32.0, 0.5)
 
 
 def test_sources_that_can_not_tell_their_latency_leave_it_open() -> None:

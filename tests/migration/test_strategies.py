@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics import course
+from springtide.metrics.migration import course
 from springtide.migration.errors import Refused
 from springtide.migration.phase import Commit, Init, Point, Prepare, Swap
-from springtide.migration.step import Flip, Hold, Options, Stall, Step, Supply
+from springtide.migration.step import Flip, KeepReplicas, Options, Stall, Step, Supply
 from springtide.migration.strategies import DEFAULT, LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Move, moves
 
@@ -54,7 +54,7 @@ def test_every_move_is_supplied_before_it_is_flipped_and_flipped_once(
             assert set(step.moves) <= supplied, "its target stands by"
             flipped.update(step.moves)
         else:
-            assert isinstance(step, Hold)
+            assert isinstance(step, KeepReplicas)
             assert set(step.moves) <= set(flipped), "only what has moved is held"
     assert flipped == Counter(wanted)
     assert stalled <= set(flipped), "nothing stays stalled"
@@ -114,7 +114,7 @@ def test_handover_flips_all_at_once() -> None:
 
 def test_lazy_keeps_the_way_back_open_for_as_long_as_it_is_told() -> None:
     wanted = moves("x", WORKERS, WORKERS[::-1])
-    assert LIVE["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), Hold(wanted, 2.5))
+    assert LIVE["lazy"](wanted, Options(hold_s=2.5)) == (Supply(wanted), Flip(wanted), KeepReplicas(wanted, 2.5))
 
 
 def test_partial_pause_stalls_what_moves_and_nothing_else_before_it_is_supplied() -> None:

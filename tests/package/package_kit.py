@@ -22,10 +22,21 @@ class Builder:
     def __init__(self, tools: Path) -> None:
         self.tools = tools
         done = _run(
-            [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(tools),
-             "--constraint", str(PROJECT / "build-constraints.txt"), "hatchling"],
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--target",
+                str(tools),
+                "--constraint",
+                str(PROJECT / "build-constraints.txt"),
+                "hatchling",
+            ],
             BUILD_S,
-        )  # fmt: skip
+        )
         if done.returncode != 0 and OFFLINE.search(done.stderr):
             pytest.skip(f"the build tools cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
         assert done.returncode == 0, done.stderr
@@ -34,8 +45,10 @@ class Builder:
         """A `wheel` or an `sdist` of a project."""
         done = _run(
             [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(out)],
-            BUILD_S, cwd=project, env=os.environ | {"PYTHONPATH": str(self.tools)},
-        )  # fmt: skip
+            BUILD_S,
+            cwd=project,
+            env=os.environ | {"PYTHONPATH": str(self.tools)},
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         [built] = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
         return built
@@ -97,6 +110,12 @@ def _run(
     command: list[str], timeout_s: float, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s,
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
         check=False,
-    )  # fmt: skip
+    )

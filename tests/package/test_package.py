@@ -11,15 +11,23 @@ import pytest
 from package_kit import PROJECT, Builder, Installed
 
 import springtide
-from springtide.cli.pictures import NO_PICTURE
-from springtide.engine.java import find_java
-from springtide.engine.kafka.jars import PLACE, missing, place
+from springtide.connectors.kafka.jars import PLACE, missing, place
+from springtide.java_home import find_java
+from springtide.present.pictures import NO_PICTURE
 
 SOURCE = PROJECT / "src"
 NEEDED = (
-    "pyproject.toml", "README.md", "LICENSE", "Makefile", "scripts/setup.sh", "build-constraints.txt",
-    "constraints.txt", "examples/wordcount.py", "tests/conftest.py", "tests/package/package_kit.py",
-)  # fmt: skip
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "Makefile",
+    "scripts/setup.sh",
+    "build-constraints.txt",
+    "constraints.txt",
+    "examples/wordcount.py",
+    "tests/conftest.py",
+    "tests/package/package_kit.py",
+)
 """Of a source distribution: to build it, to set up, and to test."""
 APP = """
 from pyspark.sql import DataFrame

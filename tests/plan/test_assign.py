@@ -45,9 +45,7 @@ def test_every_slice_gets_one_instance_on_its_owner_and_no_worker_more_than_its_
     for worker in crew:
         own = share.owned(worker.id)
         count = share.worker_of.count(worker.id)
-        sizes = [
-            len(share.slices_of(InstanceId(i))) for i, place in enumerate(share.worker_of) if place == worker.id
-        ]
+        sizes = [len(share.slices_of(InstanceId(i))) for i, place in enumerate(share.worker_of) if place == worker.id]
         assert own == {s for s, owner in enumerate(owners) if owner == worker.id}
         assert share.standby(worker.id) == {s for s, some in enumerate(replicas) if worker.id in some}
         if own:

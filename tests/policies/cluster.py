@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics.snapshot import Slice, Snapshot, Worker
+from springtide.metrics.snapshot import MeasuredWorker, Slice, Snapshot
 
 A, B, C, D = map(WorkerId, "abcd")
 
 
-def worker(name: WorkerId, queue_rows: float = 0, cpu: float = 0.0, slots: int = 1) -> Worker:
-    return Worker(name, slots, cpu, queue_rows)
+def worker(name: WorkerId, queue_rows: float = 0, cpu: float = 0.0, slots: int = 1) -> MeasuredWorker:
+    return MeasuredWorker(name, slots, cpu, queue_rows)
 
 
 def cluster(
-    *workers: Worker,
+    *workers: MeasuredWorker,
     owners: Mapping[str, str] | None = None,
     loads: Mapping[tuple[str, int], float] | None = None,
     traffic: Mapping[tuple[str, WorkerId, SliceId], float] | None = None,

@@ -11,7 +11,7 @@ from random import Random
 from streams import inputs
 
 from springtide.policies.shedding.controller import decide
-from springtide.policies.shedding.graph import Graph
+from springtide.policies.shedding.graph import TaskGraph
 from springtide.policies.shedding.model import InstanceKey, Machine, Model, TaskInstance
 from springtide.policies.shedding.scheduler import place_all
 from springtide.policies.shedding.verdict import QodDecision
@@ -39,7 +39,7 @@ class Cycle:
 class Fluid:
     """Runs cycle by cycle."""
 
-    graph: Graph
+    graph: TaskGraph
     cost: Mapping[str, float]
     """By task: the cores of one instance for a thousand rows a second offered to each source."""
     where: dict[InstanceKey, str]
@@ -54,9 +54,9 @@ class Fluid:
     last: QodDecision | None = None
     past: list[Cycle] = field(default_factory=list)
 
-    def start(self, graph: Graph, cost: Mapping[str, float], instances: Mapping[str, int], seed: int = 1) -> None:
+    def start(self, graph: TaskGraph, cost: Mapping[str, float], instances: Mapping[str, int], seed: int = 1) -> None:
         """One more app: its instances go where the scheduler puts them."""
-        self.graph = Graph(self.graph.tasks + graph.tasks, self.graph.queries + graph.queries)
+        self.graph = TaskGraph(self.graph.tasks + graph.tasks, self.graph.queries + graph.queries)
         self.cost = {**self.cost, **cost}
         keys = [(name, number) for name, size in instances.items() for number in range(size)]
         found = place_all([(None, ())] * len(keys), self._machines(self.cpu), Random(seed))

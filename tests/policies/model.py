@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from springtide.ids import WorkerId
-from springtide.metrics.snapshot import Edge, Instance, Snapshot, Source, Worker
+from springtide.metrics.snapshot import Edge, Instance, MeasuredWorker, Snapshot, Source
 from springtide.policies.decision import Decision, Hold, Scale
-from springtide.policies.past import Entry, Gauge, Past
+from springtide.policies.past import AppState, Entry, Past
 from springtide.policies.policy import Policy
 
 WINDOW_S = 10.0
@@ -83,11 +83,14 @@ class Flow:
                 instances.append(Instance(name, number, worker, useful_s, rows, pushed, cpu_s=useful_s))
         late_s = (1 - served) * WINDOW_S
         return Snapshot(
-            at, WINDOW_S, 10,
+            at,
+            WINDOW_S,
+            10,
             tuple(Source(name, rate, rate * late_s, late_s) for name, rate in self.sources.items()),
-            self.edges, tuple(instances),
-            tuple(Worker(WorkerId(f"w{i}"), self.slots) for i in range(workers)),
-        )  # fmt: skip
+            self.edges,
+            tuple(instances),
+            tuple(MeasuredWorker(WorkerId(f"w{i}"), self.slots) for i in range(workers)),
+        )
 
 
 def line(rate: float, *steps: Step, slots: int = 1, falls: float = 0.0) -> Flow:
@@ -101,9 +104,9 @@ LECTURE = line(2_000, Step(500, 3.8), Step(2_930 / 3, 600 / 2_930))
 """The worked example of the lecture: the steps need 4 and 7.78 instances."""
 
 
-def gauge(snapshot: Snapshot, served: float) -> Gauge:
+def gauge(snapshot: Snapshot, served: float) -> AppState:
     arriving = snapshot.arriving
-    return Gauge(len(snapshot.workers), arriving * served, arriving, snapshot.lag_s, snapshot.lag_rows)
+    return AppState(len(snapshot.workers), arriving * served, arriving, snapshot.lag_s, snapshot.lag_rows)
 
 
 def changes(policy: Policy, flow: Flow, start: Mapping[str, int], limit: int = 40) -> list[dict[str, int]]:
@@ -130,7 +133,7 @@ def changes(policy: Policy, flow: Flow, start: Mapping[str, int], limit: int = 4
 
 
 def entry(
-    number: int, at: float, decision: Decision, before: Gauge | None = None, helped: bool | None = None
+    number: int, at: float, decision: Decision, before: AppState | None = None, helped: bool | None = None
 ) -> Entry:
     """A decision that was enacted at once."""
     return Entry(number, at, decision, decision, (), before, at, 0.0, "done", None, helped)

@@ -2,26 +2,28 @@
 
 from collections.abc import Mapping
 
-from springtide.policies.shedding.graph import Graph, Query, Task
+from springtide.policies.shedding.graph import Query, Task, TaskGraph
 from springtide.policies.shedding.model import Machine, Model, TaskInstance
 
 RATE = 1_000.0
 """Rows a second that each source is offered."""
 
 
-def taxi(priorities: tuple[int, int] = (0, 0), minima: tuple[float, float] = (0.4, 0.6)) -> Graph:
+def taxi(priorities: tuple[int, int] = (0, 0), minima: tuple[float, float] = (0.4, 0.6)) -> TaskGraph:
     """Two streams; both sinks take the union of them."""
     queries = (Query("snk1", priorities[0], minima[0]), Query("snk2", priorities[1], minima[1]))
     both = ("src1", "src2")
-    return Graph((Task("src1"), Task("src2"), Task("snk1", both, ("snk1",)), Task("snk2", both, ("snk2",))), queries)
+    return TaskGraph(
+        (Task("src1"), Task("src2"), Task("snk1", both, ("snk1",)), Task("snk2", both, ("snk2",))), queries
+    )
 
 
-def alone(*queries: Query) -> Graph:
+def alone(*queries: Query) -> TaskGraph:
     """Each query is a task of its own that is its own source."""
-    return Graph(tuple(Task(query.name, (), (query.name,)) for query in queries), queries)
+    return TaskGraph(tuple(Task(query.name, (), (query.name,)) for query in queries), queries)
 
 
-def inputs(graph: Graph, offered: Mapping[str, float]) -> dict[str, float]:
+def inputs(graph: TaskGraph, offered: Mapping[str, float]) -> dict[str, float]:
     """By task: the rows a second that it would take in if nothing were shed; a task passes on what it takes in."""
     found: dict[str, float] = {}
     for layer, _ in graph.layers:
@@ -32,7 +34,7 @@ def inputs(graph: Graph, offered: Mapping[str, float]) -> dict[str, float]:
 
 
 def steady(
-    graph: Graph,
+    graph: TaskGraph,
     costs: Mapping[str, float],
     where: Mapping[str, str],
     cores: Mapping[str, float],

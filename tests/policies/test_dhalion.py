@@ -11,7 +11,7 @@ from model import LECTURE, Step, changes, entry, line
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.snapshot import Instance, Slice, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
-from springtide.policies.past import Entry, Gauge
+from springtide.policies.past import AppState, Entry
 from springtide.policies.scaling.dhalion import Dhalion
 from springtide.policies.scaling.ds2 import Ds2
 
@@ -33,14 +33,12 @@ def scaled(decision: Decision) -> tuple[int, dict[str, int]]:
 
 
 def failed(decision: Decision, at: float = 900.0, workers: int = 2) -> Entry:
-    return entry(0, at, decision, Gauge(workers, 1_600, 2_000, 2), helped=False)
+    return entry(0, at, decision, AppState(workers, 1_600, 2_000, 2), helped=False)
 
 
 def owned(letters: str, rates: Sequence[float] | None = None) -> tuple[Slice, ...]:
     """By slice of step a, the number of the worker that owns it."""
-    return tuple(
-        Slice("a", SliceId(i), WorkerId(f"w{w}"), rates[i] if rates else 100.0) for i, w in enumerate(letters)
-    )
+    return tuple(Slice("a", SliceId(i), WorkerId(f"w{w}"), rates[i] if rates else 100.0) for i, w in enumerate(letters))
 
 
 def with_instance(snapshot: Snapshot, number: int, **measured: float) -> Snapshot:
@@ -53,8 +51,13 @@ def test_it_needs_six_steps_where_ds2_needs_one() -> None:
     start = {"a": 1, "b": 1}
     assert changes(Ds2(), WORD_COUNT, start) == [{"a": 4, "b": 12}]
     assert changes(DHALION, WORD_COUNT, start) == [
-        {"a": 1, "b": 2}, {"a": 1, "b": 4}, {"a": 2, "b": 4}, {"a": 2, "b": 8}, {"a": 4, "b": 8}, {"a": 4, "b": 12},
-    ]  # fmt: skip
+        {"a": 1, "b": 2},
+        {"a": 1, "b": 4},
+        {"a": 2, "b": 4},
+        {"a": 2, "b": 8},
+        {"a": 4, "b": 8},
+        {"a": 4, "b": 12},
+    ]
     assert len(changes(DHALION, LECTURE, start)) == 5
 
 
@@ -84,9 +87,9 @@ def test_the_bottleneck_grows_by_what_was_held_back() -> None:
 
 def test_a_backlog_that_grows_is_back_pressure_before_rows_are_late() -> None:
     patient = Dhalion(late_s=100)
-    before = entry(0, 990.0, Hold("calm"), Gauge(2, 1_600, 2_000, 0, lag_rows=2_000))
+    before = entry(0, 990.0, Hold("calm"), AppState(2, 1_600, 2_000, 0, lag_rows=2_000))
     assert scaled(patient(late(), (before,))) == (3, {"a": 5}), "4 000 rows wait, 2 000 more than before"
-    steady = replace(before, gauge=Gauge(2, 1_600, 2_000, 0, lag_rows=3_500))
+    steady = replace(before, gauge=AppState(2, 1_600, 2_000, 0, lag_rows=3_500))
     assert isinstance(patient(late(), (steady,)), Hold), "500 of 20 000 rows that fell due are no trend"
     assert isinstance(patient(late(), ()), Hold), "one look shows no trend"
 
@@ -119,9 +122,7 @@ def test_one_hot_slice_is_not_moved_around() -> None:
 
 def test_a_slow_worker_keeps_what_it_can_do_in_the_same_time() -> None:
     """Instances on w0 do 100 rows/s, those on w1 400: of 500 + 500 slices' rows a fifth is for w0."""
-    slow = tuple(
-        replace(i, useful_s=i.records_in / (100 if i.worker == W0 else 400)) for i in late().instances
-    )
+    slow = tuple(replace(i, useful_s=i.records_in / (100 if i.worker == W0 else 400)) for i in late().instances)
     snapshot = replace(late(), instances=slow, slices=owned("0" * 5 + "1" * 5))
     decision = DHALION(snapshot, ())
     assert isinstance(decision, Rebalance)
@@ -156,7 +157,7 @@ def test_if_moving_slices_did_not_help_more_instances_are_tried() -> None:
 
 def test_more_of_an_operator_may_help_once_another_has_grown() -> None:
     useless = failed(Scale(2, "", {"a": 4}), at=700.0, workers=1)
-    other = entry(1, 800.0, Scale(2, "", {"b": 4}), Gauge(1, 800, 2_000, 5), helped=True)
+    other = entry(1, 800.0, Scale(2, "", {"b": 4}), AppState(1, 800, 2_000, 5), helped=True)
     assert isinstance(DHALION(late(), (useless, other)), Scale)
 
 
@@ -179,7 +180,7 @@ def test_workers_are_not_let_go_while_rows_wait() -> None:
 def test_letting_go_that_hurt_is_not_repeated_though_taking_back_helped() -> None:
     idle = LATE.sharing(8, at=1_000.0)
     hurt = failed(Scale(7, "", {"a": 14}), at=800.0, workers=8)
-    mended = entry(1, 900.0, Scale(8, "", {"a": 16}), Gauge(7, 1_600, 2_000, 2), helped=True)
+    mended = entry(1, 900.0, Scale(8, "", {"a": 16}), AppState(7, 1_600, 2_000, 2), helped=True)
     assert DHALION(idle, (hurt, mended)) == Hold(
         "too many workers; scale to 7 did not help 200 s ago; nothing is left to try", warning=True
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model import LECTURE, Flow, Step, changes, line
 
 from springtide.ids import WorkerId
-from springtide.metrics.snapshot import Edge, Instance, Snapshot, Source, Worker
+from springtide.metrics.snapshot import Edge, Instance, MeasuredWorker, Snapshot, Source
 from springtide.policies.decision import Hold, Scale
 from springtide.policies.scaling.ds2 import Ds2, needs, whole
 
@@ -51,9 +51,7 @@ def least(flow: Flow) -> dict[str, int]:
     def enough(name: str, rate: float, p: int) -> bool:
         return p * flow.each(name, p) >= rate * (1 - 1e-9)
 
-    return {
-        name: next(p for p in range(1, 1_000) if enough(name, rate, p)) for name, rate in flow.demand().items()
-    }
+    return {name: next(p for p in range(1, 1_000) if enough(name, rate, p)) for name, rate in flow.demand().items()}
 
 
 def test_the_example_of_the_lecture() -> None:
@@ -63,7 +61,7 @@ def test_the_example_of_the_lecture() -> None:
         *(Instance("count", i, W, 3.0, 2_930, 600) for i in range(3)),
     )
     edges = (Edge("lines", "split"), Edge("split", "count"))
-    workers = tuple(Worker(WorkerId(f"w{i}"), 2) for i in range(3))
+    workers = tuple(MeasuredWorker(WorkerId(f"w{i}"), 2) for i in range(3))
     snapshot = Snapshot(0.0, 10.0, 5, (Source("lines", 2_000),), edges, instances, workers)
     assert needs(snapshot)["count"].instances == pytest.approx(7.78, abs=0.005)
     decision = Ds2()(snapshot, ())
@@ -81,9 +79,13 @@ def test_one_step_is_enough_from_a_start_with_far_too_few() -> None:
 
 def test_a_union_adds_up_and_a_diamond_counts_both_ways() -> None:
     edges = (
-        Edge("s", "split"), Edge("split", "left", 0.25), Edge("split", "right"),
-        Edge("left", "join"), Edge("right", "join"), Edge("t", "join", 0.5),
-    )  # fmt: skip
+        Edge("s", "split"),
+        Edge("split", "left", 0.25),
+        Edge("split", "right"),
+        Edge("left", "join"),
+        Edge("right", "join"),
+        Edge("t", "join", 0.5),
+    )
     steps = {"split": Step(100, 2), "left": Step(100), "right": Step(100, 0.5), "join": Step(100)}
     flow = Flow({"s": 400, "t": 200}, steps, edges)
     needed = needs(flow.apart(dict.fromkeys(steps, 3)))

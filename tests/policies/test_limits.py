@@ -84,8 +84,14 @@ def test_a_period_that_can_not_be_is_refused(text: str) -> None:
 def test_a_period_may_go_past_midnight() -> None:
     night = Period.parse("22:00-06:30")
     assert [night.covers(hour * HOUR) for hour in (21.99, 22, 23, 24, 30.49, 30.5, 36)] == [
-        False, True, True, True, True, False, False,
-    ]  # fmt: skip
+        False,
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert str(night) == "22:00-06:30 UTC"
 
 

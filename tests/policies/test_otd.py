@@ -87,7 +87,7 @@ def test_a_target_is_not_made_busier_than_the_owner_was() -> None:
     loads = {("count", 0): 0.5, ("count", 1): 0.4}
     even = cluster(
         worker(A, *LOW), worker(B, *LOW), owners={"count": "aabbb"}, loads=loads, traffic=traffic(b0=9_000, b1=2_000)
-    )  # fmt: skip
+    )
     assert moved(even) == ({0}, A, B), "0.3 + 0.5 is less than 0.9"
     fuller = replace(even, slices=(*even.slices, Slice("count", SliceId(5), B, 100, 0.15)))
     assert moved(fuller) == ({1}, A, B), "0.45 + 0.5 is not, 0.45 + 0.4 is"
@@ -188,8 +188,6 @@ def test_step_by_step_it_comes_to_an_end(snapshot: Snapshot) -> None:
         if not isinstance(decision, Rebalance):
             return
         past = (*past, entry(number, snapshot.at, decision))
-        slices = tuple(
-            replace(s, owner=decision.target) if s.number in decision.slices else s for s in snapshot.slices
-        )
+        slices = tuple(replace(s, owner=decision.target) if s.number in decision.slices else s for s in snapshot.slices)
         snapshot = replace(snapshot, slices=slices)
     raise AssertionError("it goes round and round")

@@ -6,7 +6,7 @@ import pytest
 from streams import alone, steady, taxi
 
 from springtide.policies.shedding.controller import decide
-from springtide.policies.shedding.graph import BadModel, Graph, Query, Task
+from springtide.policies.shedding.graph import BadModel, Query, Task, TaskGraph
 from springtide.policies.shedding.model import Machine, Model, TaskInstance
 
 ON_A = {"src1": "a", "src2": "a", "snk1": "a", "snk2": "a"}
@@ -64,14 +64,14 @@ def test_a_minimum_that_fits_nowhere_is_missed_by_the_lowest_priority() -> None:
 
 def test_what_even_shares_leave_unused_goes_to_the_query() -> None:
     # A chain of 0.1 and 0.9 cores on 0.5: Algorithm 3 alone gives the source 0.1 and the sink 0.4, for 44 %.
-    graph = Graph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
+    graph = TaskGraph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
     decision = decide(steady(graph, {"src": 0.1, "sink": 0.9}, {"src": "a", "sink": "a"}, {"a": 0.5}))
     assert decision.accuracy["q"] == pytest.approx(0.5, abs=2e-3)
 
 
 def test_a_query_held_back_elsewhere_leaves_room_for_others() -> None:
     # a holds q back to 0.2; on b it needs 0.1 then, and r can have 0.4 of 0.5.
-    graph = Graph((Task("src"), Task("q", ("src",), ("q",)), Task("r", (), ("r",))), (Query("q"), Query("r")))
+    graph = TaskGraph((Task("src"), Task("q", ("src",), ("q",)), Task("r", (), ("r",))), (Query("q"), Query("r")))
     model = steady(graph, {"src": 0.5, "q": 0.5, "r": 0.5}, {"src": "a", "q": "b", "r": "b"}, {"a": 0.1, "b": 0.5})
     assert decide(model).accuracy == pytest.approx({"q": 0.2, "r": 0.8}, abs=2e-3)
 
@@ -85,7 +85,7 @@ def test_a_query_that_rises_on_what_is_left_stops_where_a_task_before_it_does() 
         Task("src"),
         Task("v", ("src",), ("v",)),
     )
-    graph = Graph(tasks, (Query("t"), Query("u"), Query("v")))
+    graph = TaskGraph(tasks, (Query("t"), Query("u"), Query("v")))
     costs = {"mid": 1.0, "t": 0.0, "u": 0.5, "src": 1.0, "v": 0.5}
     where = {"mid": "a", "t": "a", "u": "b", "src": "c", "v": "b"}
     decision = decide(steady(graph, costs, where, {"a": 0.5, "b": 0.4, "c": 0.1}))
@@ -95,14 +95,14 @@ def test_a_query_that_rises_on_what_is_left_stops_where_a_task_before_it_does() 
 def test_a_shared_task_gets_for_the_high_query_what_that_asks_for_and_no_more() -> None:
     # src costs 0.2 and feeds both. high can have (0.2 + 0.8) x 0.5 = 0.5. With all for src at once it would be less.
     tasks = (Task("src"), Task("high", ("src",), ("high",)), Task("low", ("src",), ("low",)))
-    graph = Graph(tasks, (Query("high", 5), Query("low", 1)))
+    graph = TaskGraph(tasks, (Query("high", 5), Query("low", 1)))
     costs = {"src": 0.2, "high": 0.8, "low": 0.1}
     decision = decide(steady(graph, costs, dict.fromkeys(costs, "a"), {"a": 0.5}))
     assert decision.accuracy == pytest.approx({"high": 0.5, "low": 0.0}, abs=2e-3)
 
 
 def test_both_results_of_one_task_are_equally_accurate() -> None:
-    graph = Graph((Task("t", (), ("high", "low")),), (Query("high", 5, 0.1), Query("low", 1, 0.3)))
+    graph = TaskGraph((Task("t", (), ("high", "low")),), (Query("high", 5, 0.1), Query("low", 1, 0.3)))
     assert decide(steady(graph, {"t": 1.0}, {"t": "a"}, {"a": 0.6})).accuracy == near({"high": 0.6, "low": 0.6})
 
 
@@ -157,7 +157,7 @@ def test_no_move_to_a_machine_that_could_not_hold_its_minima_then() -> None:
 
 def test_what_cannot_move_stays() -> None:
     tasks = (Task("p", (), ("p",), movable=False), Task("q", (), ("q",)))
-    graph = Graph(tasks, (Query("p", 0, 0.3), Query("q", 1, 0.8)))
+    graph = TaskGraph(tasks, (Query("p", 0, 0.3), Query("q", 1, 0.8)))
     decision = decide(steady(graph, {"p": 1.0, "q": 1.0}, {"p": "a", "q": "a"}, {"a": 1, "b": 1}))
     assert [move.instance for move in decision.moves] == [("q", 0)]
 
@@ -200,7 +200,7 @@ def test_a_query_that_was_shed_altogether_comes_back_as_far_as_there_is_room() -
 
 
 def test_a_task_that_used_no_cpu_holds_nobody_back() -> None:
-    graph = Graph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
+    graph = TaskGraph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
     where = {"src": "a", "sink": "a"}
     model = steady(graph, {"src": 0.0, "sink": 0.5}, where, {"a": 1}, accuracy={"src": 0.5, "sink": 0.5})
     assert decide(model).accuracy == {"q": 1.0}
@@ -255,16 +255,19 @@ def test_a_bad_model_is_told_what_is_wrong(change: dict[str, object], message: s
         (lambda: alone(Query("q", 1, 1.01)), "minimum accuracy of query 'q': expected a share from 0 to 1, got 1.01"),
         (lambda: alone(Query("q", 1, "0.5")), "minimum accuracy of query 'q': expected a share from 0 to 1, got '0.5'"),
         (lambda: Machine("a", -1), "cores of worker 'a': expected a number that is not negative, got -1"),
-        (lambda: Graph((), ()), "the graph: expected a task, got ()"),
-        (lambda: Graph((Task("t"),), ()), "task 't': expected a query that it feeds, got ()"),
-        (lambda: Graph((Task("t", (), ("x",)),), ()), "queries of task 't': expected a query of the graph, got 'x'"),
+        (lambda: TaskGraph((), ()), "the graph: expected a task, got ()"),
+        (lambda: TaskGraph((Task("t"),), ()), "task 't': expected a query that it feeds, got ()"),
+        (
+            lambda: TaskGraph((Task("t", (), ("x",)),), ()),
+            "queries of task 't': expected a query of the graph, got 'x'",
+        ),
         (lambda: alone(Query("q"), Query("q")), "query 'q': expected a name of its own, got 'it is there twice'"),
         (
-            lambda: Graph((Task("t", ("x",), ("q",)),), (Query("q"),)),
+            lambda: TaskGraph((Task("t", ("x",), ("q",)),), (Query("q"),)),
             "upstream of task 't': expected a task of the graph, got 'x'",
         ),
         (
-            lambda: Graph((Task("s"), Task("t", ("s", "u"), ("q",)), Task("u", ("t",))), (Query("q"),)),
+            lambda: TaskGraph((Task("s"), Task("t", ("s", "u"), ("q",)), Task("u", ("t",))), (Query("q"),)),
             "the graph: expected no task that feeds itself, got 't'",
         ),
     ],

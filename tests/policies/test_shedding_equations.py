@@ -17,11 +17,11 @@ from springtide.policies.shedding.cpu import (
     required_cpu,
     slack,
 )
-from springtide.policies.shedding.graph import Graph, Query, Task
+from springtide.policies.shedding.graph import Query, Task, TaskGraph
 from springtide.policies.shedding.model import Machine, Model, TaskInstance
 from springtide.policies.shedding.probabilities import admit_probabilities, desired_of_tasks, keep_probabilities
 
-FORK = Graph(
+FORK = TaskGraph(
     (
         Task("low", ("mid",), ("low",)),
         Task("src"),
@@ -38,7 +38,7 @@ def near(values: object) -> object:
     return pytest.approx(values, abs=1e-12)
 
 
-def by_name(graph: Graph, values: Floats) -> dict[str, float]:
+def by_name(graph: TaskGraph, values: Floats) -> dict[str, float]:
     return dict(zip(graph.names, values.tolist(), strict=True))
 
 
@@ -59,7 +59,7 @@ def test_a_turn_has_all_tasks_that_feed_a_query_of_its_priority() -> None:
 
 def chain(src: float, *sink: float) -> Model:
     """A source that is offered 100 rows a second and took some; the instances of a sink, and their rates."""
-    graph = Graph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
+    graph = TaskGraph((Task("src"), Task("sink", ("src",), ("q",))), (Query("q"),))
     instances = [TaskInstance("sink", n, "a", rate, 0.1 * (n + 1)) for n, rate in enumerate(sink)]
     rates = ({("src", "sink"): src}, {"src": 100.0})
     return Model(graph, (Machine("a", 4.0),), (TaskInstance("src", 0, "a", src, 0.2), *instances), *rates)
@@ -87,7 +87,7 @@ def test_equation_3_never_exceeds_one() -> None:
 
 
 def union(left: float, right: float, taken: float) -> Model:
-    graph = Graph((Task("l"), Task("r"), Task("u", ("l", "r"), ("q",))), (Query("q"),))
+    graph = TaskGraph((Task("l"), Task("r"), Task("u", ("l", "r"), ("q",))), (Query("q"),))
     rates = {"l": left, "r": right, "u": taken}
     instances = tuple(TaskInstance(name, 0, "a", rate, 0.1) for name, rate in rates.items())
     out = {("l", "u"): left, ("r", "u"): right}
@@ -162,7 +162,7 @@ def test_the_costs_of_full_accuracy_are_found_from_any_accuracy() -> None:
 
 def test_costs_are_found_where_a_stream_is_denser_for_another_query() -> None:
     tasks = (Task("l"), Task("r"), Task("both", ("l", "r"), ("q",)), Task("only", ("l",), ("p",)))
-    graph = Graph(tasks, (Query("q"), Query("p")))
+    graph = TaskGraph(tasks, (Query("q"), Query("p")))
     costs = {"l": 0.1, "r": 0.2, "both": 0.5, "only": 0.3}
     at = {"l": 0.9, "r": 0.5, "both": 0.5, "only": 0.9}
     model = steady(graph, costs, dict.fromkeys(costs, "a"), {"a": 2}, accuracy=at)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streams import steady
 
 from springtide.policies.shedding.controller import decide
-from springtide.policies.shedding.graph import Graph, Query, Task
+from springtide.policies.shedding.graph import Query, Task, TaskGraph
 from springtide.policies.shedding.model import Model
 from springtide.policies.shedding.verdict import QodDecision
 
@@ -26,7 +26,7 @@ SHAPES: dict[str, tuple[tuple[str, tuple[str, ...], bool], ...]] = {
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> Graph:
+def graphs(draw: st.DrawFn) -> TaskGraph:
     tasks, queries = [], []
     for app, shape in enumerate(draw(st.lists(st.sampled_from(sorted(SHAPES)), min_size=1, max_size=4))):
         for name, upstream, ends in SHAPES[shape]:
@@ -34,7 +34,7 @@ def graphs(draw: st.DrawFn) -> Graph:
             tasks.append(Task(full, tuple(f"{app}/{u}" for u in upstream), (full,) if ends else ()))
             if ends:
                 queries.append(Query(full, draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 0.1, 0.2, 0.4, 0.6]))))
-    return Graph(tuple(tasks), tuple(queries))
+    return TaskGraph(tuple(tasks), tuple(queries))
 
 
 @st.composite
@@ -124,10 +124,13 @@ def test_no_query_has_less_than_it_could_while_a_lower_one_could_give_way(model:
             if held_below and has >= query.minimum_accuracy - STEP:
                 continue
             wanted = {
-                q.name: decision.accuracy[q.name] if q.priority >= query.priority
-                else 0.0 if held_below else min(q.minimum_accuracy, decision.accuracy[q.name])
+                q.name: decision.accuracy[q.name]
+                if q.priority >= query.priority
+                else 0.0
+                if held_below
+                else min(q.minimum_accuracy, decision.accuracy[q.name])
                 for q in model.graph.queries
-            }  # fmt: skip
+            }
             assert has > 1 - STEP or not fits(model, where, wanted | {query.name: more}), (query, held_below)
 
 
@@ -195,7 +198,7 @@ def test_the_highest_priority_loses_nothing_by_more_cores(model: Model, factor: 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.2, 0.5])), min_size=1, max_size=6), st.data())
 def test_more_cores_lower_no_query_of_a_single_task(kinds: list[tuple[int, float]], data: st.DataObject) -> None:
     queries = tuple(Query(f"q{n}", *kind) for n, kind in enumerate(kinds))
-    graph = Graph(tuple(Task(q.name, (), (q.name,)) for q in queries), queries)
+    graph = TaskGraph(tuple(Task(q.name, (), (q.name,)) for q in queries), queries)
     each = {q.name: data.draw(st.sampled_from([0.1, 0.4, 1.0])) for q in queries}
     few, many = sorted(data.draw(st.tuples(st.floats(0.1, 5), st.floats(0.1, 5))))
     before, after = (
@@ -208,7 +211,7 @@ def test_more_cores_lower_no_query_of_a_single_task(kinds: list[tuple[int, float
 @given(st.integers(2, 6), st.floats(0.1, 3), st.sampled_from([0.0, 0.3]))
 def test_equal_queries_are_treated_equally(size: int, cores: float, minimum: float) -> None:
     queries = tuple(Query(f"q{n}", 1, minimum) for n in range(size))
-    graph = Graph(tuple(Task(q.name, (), (q.name,)) for q in queries), queries)
+    graph = TaskGraph(tuple(Task(q.name, (), (q.name,)) for q in queries), queries)
     names = [q.name for q in queries]
     decision = decide(steady(graph, dict.fromkeys(names, 0.6), dict.fromkeys(names, "a"), {"a": cores}))
     assert list(decision.accuracy.values()) == pytest.approx([min(1.0, cores / size / 0.6)] * size, abs=1e-6)

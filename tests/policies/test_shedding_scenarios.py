@@ -8,7 +8,7 @@ import pytest
 from fluid import Cycle, Fluid
 from streams import alone, taxi
 
-from springtide.policies.shedding.graph import Graph, Query, Task
+from springtide.policies.shedding.graph import Query, Task, TaskGraph
 
 NOISE = 0.005
 COST = {"src1": 0.05, "src2": 0.05, "snk1": 0.3, "snk2": 0.25}
@@ -24,7 +24,7 @@ def ramp(start: float, end: float, step: float = 0.02) -> Iterable[float]:
     yield from [end] * 6
 
 
-def fixed_sources(graph: Graph) -> Graph:
+def fixed_sources(graph: TaskGraph) -> TaskGraph:
     """Readers stay where they are."""
     return replace(graph, tasks=tuple(t if t.upstream else Task(t.name, movable=False) for t in graph.tasks))
 
@@ -42,9 +42,11 @@ def settled(fluid: Fluid) -> list[Cycle]:
 def below_minimum(fluid: Fluid) -> list[tuple[str, float]]:
     minima = {query.name: query.minimum_accuracy for query in fluid.graph.queries}
     return [
-        (query, accuracy) for cycle in settled(fluid) for query, accuracy in cycle.accuracy.items()
+        (query, accuracy)
+        for cycle in settled(fluid)
+        for query, accuracy in cycle.accuracy.items()
         if accuracy < minima[query] - NOISE
-    ]  # fmt: skip
+    ]
 
 
 def inversions(fluid: Fluid) -> list[tuple[str, float, str, float]]:

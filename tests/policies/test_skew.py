@@ -3,7 +3,7 @@
 import pytest
 
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics.snapshot import Edge, HotKey, Instance, Slice, Snapshot, Source, Worker
+from springtide.metrics.snapshot import Edge, HotKey, Instance, MeasuredWorker, Slice, Snapshot, Source
 from springtide.policies.balancing.skew import Skew
 from springtide.policies.decision import Hold, Rebalance
 
@@ -17,9 +17,16 @@ def snapshot(rates: list[float], owners: str, *keys: HotKey) -> Snapshot:
     )
     instances = tuple(Instance("count", n, w, 1.0, 100.0, 10.0) for n, w in enumerate((A, B)))
     return Snapshot(
-        0.0, 10.0, 5, (Source("rows", 1.0),), (Edge("rows", "count"),), instances, (Worker(A, 1), Worker(B, 1)), slices,
+        0.0,
+        10.0,
+        5,
+        (Source("rows", 1.0),),
+        (Edge("rows", "count"),),
+        instances,
+        (MeasuredWorker(A, 1), MeasuredWorker(B, 1)),
+        slices,
         hot_keys=keys,
-    )  # fmt: skip
+    )
 
 
 def test_the_neighbours_of_a_hot_slice_go_and_its_keys_are_named() -> None:

@@ -12,7 +12,7 @@ from springtide.ids import SliceId, WorkerId
 from springtide.metrics.snapshot import Edge, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.limits import Bounds, Limits
-from springtide.policies.past import Entry, Gauge, Past
+from springtide.policies.past import AppState, Entry, Past
 from springtide.policies.scaling.ds2 import Ds2
 from springtide.policies.stability import Stability, Stable
 
@@ -38,12 +38,12 @@ def up(workers: int = 9) -> Says:
 
 
 def before(at: float, decision: Decision, workers: int, helped: bool | None = None) -> Entry:
-    return entry(0, at, decision, Gauge(workers, 1_000, 1_000, 0), helped)
+    return entry(0, at, decision, AppState(workers, 1_000, 1_000, 0), helped)
 
 
 def wished(at: float, decision: Decision, workers: int) -> Entry:
     """A wish that was vetoed."""
-    return Entry(0, at, decision, Hold("later"), ("later",), Gauge(workers, 1_000, 1_000, 0))
+    return Entry(0, at, decision, Hold("later"), ("later",), AppState(workers, 1_000, 1_000, 0))
 
 
 def test_what_no_guard_minds_is_done() -> None:
@@ -59,8 +59,13 @@ def test_it_is_a_policy() -> None:
 def test_nothing_is_decided_from_what_is_no_number() -> None:
     broken = replace(FLOW.sharing(5), sources=(replace(FLOW.sharing(5).sources[0], rate=nan),))
     verdict = Stable(up(), LOOSE).consider(broken, ())
-    assert verdict.decision == verdict.wanted == Hold(
-        "nothing can be decided: rate of source 'rows': expected a number that is not negative, got nan", warning=True
+    assert (
+        verdict.decision
+        == verdict.wanted
+        == Hold(
+            "nothing can be decided: rate of source 'rows': expected a number that is not negative, got nan",
+            warning=True,
+        )
     )
     unmeasured = replace(FLOW.sharing(5), edges=(Edge("rows", "a", nan),))
     assert "ratio of rows from 'rows' to 'a'" in Stable(up(), LOOSE)(unmeasured, ()).reason
@@ -103,9 +108,7 @@ def test_a_load_that_is_just_changing_is_looked_at_once_more() -> None:
 def test_a_change_is_left_to_settle() -> None:
     stable = Stable(up(), replace(LOOSE, stabilise_s=30))
     past = (replace(before(AT, Scale(5, "more"), 4), ended_at=AT + 8), wished(AT + 20, Scale(9, "more"), 5))
-    assert stable.consider(FLOW.sharing(5, AT + 20), past).vetoes == (
-        "scale to 5 was 12 s ago; it settles for 30 s",
-    )  # fmt: skip
+    assert stable.consider(FLOW.sharing(5, AT + 20), past).vetoes == ("scale to 5 was 12 s ago; it settles for 30 s",)
     assert stable(FLOW.sharing(5, AT + 38), past) == Scale(9, "more"), "a wish that was vetoed changed nothing"
     going_on = (replace(past[0], ended_at=None),)
     assert isinstance(stable(FLOW.sharing(5, AT + 29), going_on), Hold)
@@ -144,8 +147,10 @@ def test_a_backlog_counts_in_the_band() -> None:
 def test_workers_are_let_go_only_when_no_more_were_wanted_for_a_while() -> None:
     stable = Stable(Says(Scale(2, "less")), replace(LOOSE, scale_down_s=120))
     past = (
-        wished(AT - 200, Hold("calm"), 5), wished(AT - 110, Scale(4, "less"), 5), wished(AT - 50, Scale(2, "less"), 5),
-    )  # fmt: skip
+        wished(AT - 200, Hold("calm"), 5),
+        wished(AT - 110, Scale(4, "less"), 5),
+        wished(AT - 50, Scale(2, "less"), 5),
+    )
     verdict = stable.consider(FLOW.sharing(5, AT), past)
     assert isinstance(verdict.decision, Hold), "what was wanted last before the window holds on into it"
     assert verdict.vetoes == ("5 workers wanted 120 s ago; workers are let go 120 s after that",)

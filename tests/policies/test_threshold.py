@@ -5,7 +5,7 @@ from cluster import A, B, C, D, cluster, worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.metrics.snapshot import Worker
+from springtide.metrics.snapshot import MeasuredWorker
 from springtide.plan.ring import Ring
 from springtide.policies.decision import Hold, Rebalance, Scale
 from springtide.policies.scaling.threshold import Threshold
@@ -14,16 +14,19 @@ RULE = Threshold()
 HOT, MIDDLING, LIGHT = (20_000, 0.95), (5_000, 0.5), (10, 0.1)
 
 
-def load(name: str, kind: tuple[float, float]) -> Worker:
+def load(name: str, kind: tuple[float, float]) -> MeasuredWorker:
     return worker(dict(zip("abcd", (A, B, C, D), strict=True))[name], *kind)
 
 
 def test_half_the_arc_goes_to_the_clockwise_neighbour() -> None:
     snapshot = cluster(load("a", HOT), load("b", LIGHT), load("c", MIDDLING), owners={"count": "aaaaabbbcc"})
     assert RULE(snapshot, ()) == Rebalance(
-        "count", frozenset({3, 4}), A, B,
+        "count",
+        frozenset({3, 4}),
+        A,
+        B,
         "a has 20 000 rows waiting and 95 % CPU; b has 10 rows waiting and 10 % CPU and takes 2 slices",
-    )  # fmt: skip
+    )
 
 
 def test_an_arc_may_go_past_the_last_slice() -> None:

@@ -70,10 +70,14 @@ class S3:
         """What lets s3fs in, and Hadoop's S3A as far as it reads the environment."""
         key = key or self.key
         return {
-            "AWS_ACCESS_KEY_ID": key.id, "AWS_SECRET_ACCESS_KEY": key.secret, "AWS_DEFAULT_REGION": REGION,
-            "AWS_ENDPOINT_URL": self.endpoint, "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull,
+            "AWS_ACCESS_KEY_ID": key.id,
+            "AWS_SECRET_ACCESS_KEY": key.secret,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }  # fmt: skip
+        }
 
     def use(self, monkeypatch: pytest.MonkeyPatch, key: Key | None = None) -> None:
         """Let `s3://` lead here: a driver looks at the environment once it is asked for something."""

@@ -20,7 +20,7 @@ from springtide.blocks.claim import Holder
 from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.store import ObjectStore, open_store
-from springtide.engine.file_systems import NoFileSystem
+from springtide.engine.lifecycle.file_systems import NoFileSystem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,24 +49,38 @@ class Coast:
 
     def command(self, epochs: int) -> list[str]:
         return [
-            sys.executable, s3_app.__file__, str(self.root), self.place, f"--endpoint={self.s3.endpoint}",
-            f"--epochs={epochs}", f"--lease={LEASE_S}",
-        ]  # fmt: skip
+            sys.executable,
+            s3_app.__file__,
+            str(self.root),
+            self.place,
+            f"--endpoint={self.s3.endpoint}",
+            f"--epochs={epochs}",
+            f"--lease={LEASE_S}",
+        ]
 
     def environment(self, armed: str) -> dict[str, str]:
         path = [str(Path(springtide.__file__).parents[1]), *sys.path]
         markers = self.root / "markers"
         markers.mkdir(exist_ok=True)
         return {
-            **os.environ, **self.s3.environment(), "PYTHONPATH": os.pathsep.join(path),
-            faults.ENVIRONMENT: armed, faults.MARKERS: str(markers),
-        }  # fmt: skip
+            **os.environ,
+            **self.s3.environment(),
+            "PYTHONPATH": os.pathsep.join(path),
+            faults.ENVIRONMENT: armed,
+            faults.MARKERS: str(markers),
+        }
 
     def run(self, epochs: int, armed: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(epochs), env=self.environment(armed), cwd=self.root, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False,
-        )  # fmt: skip
+            self.command(epochs),
+            env=self.environment(armed),
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
 
     def as_from_another_host(self) -> None:
         """Whoever holds the checkpoint: from here nobody can tell whether it lives."""

@@ -6,8 +6,8 @@ from typing import Any
 from springtide.metrics.snapshot import Snapshot
 from springtide.policies.decision import Decision, Hold, Scale
 from springtide.policies.past import Past
-from springtide.simulator.read import read
-from springtide.simulator.scenario import Scenario
+from springtide.simulator.scenario.read import read
+from springtide.simulator.scenario.scenario import Scenario
 from springtide.simulator.simulate import Run, simulate
 
 SMALL = """

@@ -5,7 +5,7 @@ from simulator_kit import small
 
 from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases
 from springtide.simulator.calibrate import calibrated, fit, validate
-from springtide.simulator.fields import BadScenario
+from springtide.simulator.scenario.fields import BadScenario
 
 SERVICE_S, OVERHEAD_S = 40e-6, 0.3
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from simulator_kit import SMALL, small
 
-from springtide.simulator.arrivals import Arrivals, Sine
-from springtide.simulator.choose import choose
-from springtide.simulator.fields import BadScenario
-from springtide.simulator.read import read
-from springtide.simulator.shipped import find, shipped
+from springtide.simulator.model.arrivals import Arrivals, Sine
+from springtide.simulator.scenario.fields import BadScenario
+from springtide.simulator.scenario.policy import choose
+from springtide.simulator.scenario.read import read
+from springtide.simulator.scenario.shipped import find, shipped
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from springtide.simulator.shipped import find, shipped
         ("seed = 7", "seed = 7.5", "seed: expected a whole number of 0 or more, got 7.5"),
         ("seed = 7", "seeds = 7", "seeds: expected only the keys"),
         ("overhead_s = 0.2", "kind = 'stream'", "flow.kind: expected one of 'epochs', 'pipeline', got 'stream'"),
-        ("kind = \"constant\"", "kind = \"sine\"", r"sources\[0\].rate.mean: expected a number, got nothing"),
+        ('kind = "constant"', 'kind = "sine"', r"sources\[0\].rate.mean: expected a number, got nothing"),
         ("rows_per_s = 2000", "rows_per_s = '2000'", r"sources\[0\].rate.rows_per_s: expected a number of 0 or more"),
         ("rows_per_s = 2000", "rows_per_s = nan", r"rows_per_s: expected a number of 0 or more, got nan"),
         ("rows_per_s = 2000", "rows_per_s = true", r"rows_per_s: expected a number of 0 or more, got True"),
@@ -72,7 +72,9 @@ def test_steps_of_a_rate_begin_with_0_and_rise() -> None:
 
 
 def test_variants_change_what_they_name() -> None:
-    text = SMALL + """
+    text = (
+        SMALL
+        + """
 [[variants]]
 name = "two"
 cluster.workers = 2
@@ -81,6 +83,7 @@ cluster.workers = 2
 name = "fast"
 sources = [{ name = "lines", rate = { rows_per_s = 9 } }]
 """
+    )
     two, fast = read(text, "small")
     assert (two.name, two.cluster.workers, two.cluster.slots) == ("small two", 2, 2)
     assert (fast.cluster.workers, fast.sources[0].profile.shape.rows_per_s) == (4, 9)

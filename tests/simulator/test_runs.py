@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator_kit import balanced, details, run, small
 
-from springtide.simulator.arrivals import Arrivals
-from springtide.simulator.books import Books
-from springtide.simulator.elastic import Elastic
-from springtide.simulator.scenario import Scenario
-from springtide.simulator.story import FAILURE, MIGRATION, RECOVERY, Story
+from springtide.simulator.model.arrivals import Arrivals
+from springtide.simulator.model.elastic import Elastic
+from springtide.simulator.report.books import Books
+from springtide.simulator.report.story import FAILURE, MIGRATION, RECOVERY, Story
+from springtide.simulator.scenario.scenario import Scenario
 
 STRATEGIES = ("handover", "progressive", "partial_pause", "lazy")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from simulator_kit import balanced
 
-from springtide.simulator.choose import choose
-from springtide.simulator.shipped import find
+from springtide.simulator.scenario.policy import choose
+from springtide.simulator.scenario.shipped import find
 from springtide.simulator.simulate import Run, simulate
 
 

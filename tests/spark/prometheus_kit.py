@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 from waiting import wait_until
 
-from springtide.control.address import Address
+from springtide.control.api.address import Address
 
 START_S = 60.0
 OWN = Path(__file__).parents[2] / ".prometheus" / "usr" / "bin"
@@ -53,9 +53,11 @@ class Prometheus:
             found = json.load(answer)["data"]["result"]
         own = ("__name__", "instance", "job")
         return {
-            " ".join(f"{name}={value}" for name, value in sorted(one["metric"].items()) if name not in own):
-            float(one["value"][1]) for one in found
-        }  # fmt: skip
+            " ".join(f"{name}={value}" for name, value in sorted(one["metric"].items()) if name not in own): float(
+                one["value"][1]
+            )
+            for one in found
+        }
 
     def answers(self) -> bool:
         try:
@@ -77,9 +79,12 @@ def prometheus(app: Address, directory: Path) -> Iterator[Prometheus]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        str(programs() / "prometheus"), f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn",
-    ]  # fmt: skip
+        str(programs() / "prometheus"),
+        f"--config.file={config}",
+        f"--storage.tsdb.path={directory / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
+    ]
     with open(log, "wb") as out, subprocess.Popen(command, cwd=directory, stdout=out, stderr=out) as process:
         server = Prometheus(port, log)
         try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from springtide import sources
-from springtide.dataflow.sources import Files, Generator
+from springtide.connectors.sources import Files, Generator
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

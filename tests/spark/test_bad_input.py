@@ -38,7 +38,7 @@ NOT_ONE_OBJECT = [
     "{'user': 'dan', 'n': 1}",
     '{user: "dan", "n": 1}',
     '[{"user": "dan", "n": 1}]',
-    '[]',
+    "[]",
     "null",
     '"dan"',
     "12",
@@ -214,30 +214,42 @@ def test_a_graph_that_does_not_fit_its_columns(run_app: RunApp, spark: "SparkSes
 
     attempt(
         lambda rows: rows.key_by("user").aggregate("count", n=agg.count()),
-        r"step 'count': expected key columns among \['id', 'key', .* got \['user'\]", BadGraph,
-    )  # fmt: skip
+        r"step 'count': expected key columns among \['id', 'key', .* got \['user'\]",
+        BadGraph,
+    )
     attempt(
         lambda rows: rows.key_by("key").aggregate("most", n=agg.max("price")),
-        r"step 'most': expected n= an aggregate of a column among .* got 'price'", BadGraph,
-    )  # fmt: skip
+        r"step 'most': expected n= an aggregate of a column among .* got 'price'",
+        BadGraph,
+    )
     attempt(
         lambda rows: rows.key_by("key").window("id", "5 seconds").aggregate("windows", n=agg.count()),
-        "step 'windows' .*'id' to be a timestamp, got int64", StepFailed,
-    )  # fmt: skip
+        "step 'windows' .*'id' to be a timestamp, got int64",
+        StepFailed,
+    )
     attempt(
-        lambda rows: rows.transform("lists", lambda df: df.selectExpr("array(key) AS keys"))
-        .key_by("keys").aggregate("count", n=agg.count()),
-        "step 'count' .*'keys' has type list.*can't be a key", StepFailed,
-    )  # fmt: skip
+        lambda rows: (
+            rows.transform("lists", lambda df: df.selectExpr("array(key) AS keys"))
+            .key_by("keys")
+            .aggregate("count", n=agg.count())
+        ),
+        "step 'count' .*'keys' has type list.*can't be a key",
+        StepFailed,
+    )
     attempt(
-        lambda rows: rows.transform("named", lambda df: df.withColumn("__Springtide_Hash", df.id))
-        .key_by("key").aggregate("count", n=agg.count()),
-        r"step 'count': expected no columns named '__springtide_hash' .* got \['__Springtide_Hash'\]", BadGraph,
-    )  # fmt: skip
+        lambda rows: (
+            rows.transform("named", lambda df: df.withColumn("__Springtide_Hash", df.id))
+            .key_by("key")
+            .aggregate("count", n=agg.count())
+        ),
+        r"step 'count': expected no columns named '__springtide_hash' .* got \['__Springtide_Hash'\]",
+        BadGraph,
+    )
     attempt(
         lambda rows: rows.filter("few", "price < 3"),
-        r"(?s)step 'few' failed while building its DataFrame: .*price", StepFailed,
-    )  # fmt: skip
+        r"(?s)step 'few' failed while building its DataFrame: .*price",
+        StepFailed,
+    )
     assert alive(spark)
 
 

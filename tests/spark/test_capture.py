@@ -8,9 +8,9 @@ import pytest
 
 from springtide import sinks, sources
 from springtide.blocks.manifest import States
-from springtide.engine import hiring
-from springtide.engine.keeping import Keeping
-from springtide.engine.staff import Alone
+from springtide.engine.durability.stop_state import StopState
+from springtide.engine.lifecycle import start_pool
+from springtide.engine.pool.embedded import EmbeddedPool
 from springtide.metrics.report import EpochReport
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan, even_plan
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 EVENTS, AN_EPOCH = 120, 30
 
 
-class Swapping(Alone):
+class Swapping(EmbeddedPool):
     """Stops in the midst of an epoch, after its first level, and goes on with other instances; stops after the last."""
 
     levels_seen: ClassVar[list[int]] = []
@@ -38,14 +38,17 @@ class Swapping(Alone):
         self.levels_seen.append(self.plan.version)
         return len(self.levels_seen) == 5  # Three levels an epoch: the second one of the second epoch.
 
-    def swap(self, keeping: Keeping) -> Plan:
+    def swap(self, keeping: StopState) -> Plan:
         self.captured.append(dict(keeping.captured))
         assert keeping.store() is not None
         before = self.plan
         self._plan = even_plan(
-            tuple(before.operators), slices=before.slices, instances=3, worker=hiring.EMBEDDED,
+            tuple(before.operators),
+            slices=before.slices,
+            instances=3,
+            worker=start_pool.EMBEDDED,
             version=before.version + 1,  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
         return self._plan
 
 
@@ -56,7 +59,7 @@ def test_the_rest_of_the_epoch_runs_elsewhere_and_nothing_shows(
     monkeypatch.setattr(Swapping, "levels_seen", [])
     monkeypatch.setattr(Swapping, "boundaries_seen", [])
     monkeypatch.setattr(Swapping, "captured", [])
-    monkeypatch.setattr(hiring, "Alone", Swapping)
+    monkeypatch.setattr(start_pool, "EmbeddedPool", Swapping)
     source = sources.generator(1000, keys=8, seed=3, limit=EVENTS, start_s=0.0, max_rows_per_epoch=AN_EPOCH)
     sink = sinks.memory()
     reports = run_app(build(STAR, source=source, sink=sink, service_s=0.0), instances=2, durable_every=durable_every)

@@ -27,9 +27,16 @@ def changed_apps() -> dict[str, tuple[str, Callable[[], App]]]:
     """Apps that differ from `original` in one thing that its state can't follow, and what the error names."""
 
     def app(
-        *, slices: int = 16, name: str = "original", key: str = "key", cast: str = "BIGINT", step: str = "count",
-        size: str = "5 seconds", dedupe: bool = False, **aggregates: Any,
-    ) -> App:  # fmt: skip
+        *,
+        slices: int = 16,
+        name: str = "original",
+        key: str = "key",
+        cast: str = "BIGINT",
+        step: str = "count",
+        size: str = "5 seconds",
+        dedupe: bool = False,
+        **aggregates: Any,
+    ) -> App:
         built = App(name, slices=slices)
         rows = built.source("rows", generator(3))
         typed = rows.transform("typed", lambda df: df.withColumn(key, df[key].cast(cast)))

@@ -15,7 +15,7 @@ from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
 from springtide import App, agg, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
-from springtide.engine.sparklog import entry, planned_us
+from springtide.engine.durability.spark_log import entry, planned_us
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 from springtide.metrics.totals import Totals

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from springtide import App, sinks, sources
-from springtide.dataflow.sources import Generator
+from springtide.connectors.sources import Generator
 from springtide.metrics.report import EpochReport
 from springtide.workloads.dataflow_oracle import expected, faults, keys_of, miscounted
 from springtide.workloads.dataflows import DATAFLOWS
@@ -106,9 +106,14 @@ def test_clickstream_closes_windows_once_and_with_all_rows(run_app: RunApp, tmp_
         user, page, start = key
         found = every[key]
         return {
-            "user": user, "page": page, "window_start": start, "window_end": start + window,
-            "clicks": len(found), "longest": max(c["seconds"] for c in found), "final": final,
-        }  # fmt: skip
+            "user": user,
+            "page": page,
+            "window_start": start,
+            "window_end": start + window,
+            "clicks": len(found),
+            "longest": max(c["seconds"] for c in found),
+            "final": final,
+        }
 
     # Rows are at most 3 seconds out of order and windows wait for 5: nothing is late. The watermark of the
     # last epoch comes from the three before it.

@@ -8,11 +8,12 @@ import pytest
 
 from springtide import App, sinks, sources
 from springtide.dataflow.errors import StepFailed
-from springtide.engine import running, worker_check
-from springtide.engine.file_systems import NoFileSystem
-from springtide.engine.spark_internals import hadoop_version
-from springtide.engine.worker_check import ask_by_job, check_here
-from springtide.engine.worker_python import UnfitPython, driver
+from springtide.engine.executors import python_check as worker_check
+from springtide.engine.executors.python_check import ask_by_job, check_here
+from springtide.engine.executors.worker_python import UnfitPython, driver
+from springtide.engine.lifecycle import running
+from springtide.engine.lifecycle.file_systems import NoFileSystem
+from springtide.engine.spark.internals import hadoop_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

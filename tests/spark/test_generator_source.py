@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 
-from springtide.dataflow.generator import GeneratorSpec
-from springtide.dataflow.rates import constant
-from springtide.engine.generator_source import FORMAT, GeneratorReader, generator_stream
+from springtide.connectors.generator.rates import constant
+from springtide.connectors.generator.reader import FORMAT, GeneratorReader, generator_stream
+from springtide.connectors.generator.rows import GeneratorSpec
 
 DEADLINE_S = 120
 

@@ -13,8 +13,8 @@ from operators_kit import DDL, EPOCH_ROWS, EPOCHS, SCHEMA, RunApp, grouped, made
 from spark_kit import Bag, Row, bag, by_epoch, parquet_epochs
 
 from springtide import App, Groups, Reduced, agg, sinks, sources
-from springtide.dataflow.generator import GeneratorSpec
-from springtide.dataflow.rates import constant
+from springtide.connectors.generator.rates import constant
+from springtide.connectors.generator.rows import GeneratorSpec
 
 pytestmark = pytest.mark.spark
 
@@ -67,9 +67,18 @@ def test_keyed_steps(run_app: RunApp, tmp_path: Path) -> None:
     keyed = rows.key_by("k")
 
     keyed.aggregate(
-        "all", rows=agg.count(), values=agg.count("v"), total=agg.sum("n"), weight=agg.sum("v"), least=agg.min("n"),
-        greatest=agg.max("v"), first=agg.min("at"), mean=agg.mean("v"), top=agg.top_k("n", 3), kinds=agg.distinct("n"),
-    ).sink("all-out", out["all"])  # fmt: skip
+        "all",
+        rows=agg.count(),
+        values=agg.count("v"),
+        total=agg.sum("n"),
+        weight=agg.sum("v"),
+        least=agg.min("n"),
+        greatest=agg.max("v"),
+        first=agg.min("at"),
+        mean=agg.mean("v"),
+        top=agg.top_k("n", 3),
+        kinds=agg.distinct("n"),
+    ).sink("all-out", out["all"])
 
     def runs(key: Row, rows: list[Row], state: Row | None) -> tuple[Row | None, list[Row]]:
         seen = (state["seen"] if state else 0) + len(rows)

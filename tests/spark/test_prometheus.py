@@ -17,11 +17,11 @@ from waiting import wait_until
 
 import springtide
 from springtide.blocks.store import LocalStore
-from springtide.control.address import Address, NotRunning
-from springtide.control.client import ControlClient
-from springtide.engine.reports import last_reports
+from springtide.control.api.address import Address, NotRunning
+from springtide.control.api.client import ControlClient
+from springtide.engine.lifecycle.report_log import last_reports
 from springtide.metrics.catalogue import CATALOGUE
-from springtide.metrics.figures import figures
+from springtide.metrics.epoch_figures import figures
 from springtide.metrics.totals import Totals
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
@@ -57,9 +57,18 @@ def running(root: Path) -> Iterator[Address]:
     source = Path(springtide.__file__).parents[1]
     path = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
     command = [
-        sys.executable, "-c", "from springtide.cli.entry import main; main()", "run", "app.py", "--workers", "2",
-        "--checkpoint", "checkpoint", "--conf", "spark.driver.memory=1g",
-    ]  # fmt: skip
+        sys.executable,
+        "-c",
+        "from springtide.cli.entry import main; main()",
+        "run",
+        "app.py",
+        "--workers",
+        "2",
+        "--checkpoint",
+        "checkpoint",
+        "--conf",
+        "spark.driver.memory=1g",
+    ]
     log = root / "app.log"
 
     def find() -> Address | None:
@@ -94,9 +103,11 @@ def test_prometheus_knows_the_rows_that_the_sources_gave(tmp_path: Path) -> None
             rows = number * sum(ROWS.values())
             query = f"springtide_rows_total == {rows}"
             wait_until(
-                f"{rows} rows", lambda query=query: server.ask(query), PATIENCE_S,
+                f"{rows} rows",
+                lambda query=query: server.ask(query),
+                PATIENCE_S,
                 lambda: client.metrics().decode() + (tmp_path / "app.log").read_text(),
-            )  # fmt: skip
+            )
         by_source = {f"app=scraped source={side}": 2 * count for side, count in ROWS.items()}
         assert server.ask("springtide_source_rows_total") == by_source
         kept = {f"app=scraped step=count_{side}": 2 * -(-count // KEPT) for side, count in ROWS.items()}

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from waiting import wait_until
 
-from springtide.engine.spark_internals import Mark, RowCounter
-from springtide.engine.taken import most_told
+from springtide.engine.shedding.rows_taken import most_told
+from springtide.engine.spark.internals import Mark, RowCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

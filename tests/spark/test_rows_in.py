@@ -14,8 +14,8 @@ from spark_kit import in_order, parquet_epochs
 from springtide import App, agg, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
-from springtide.cli.outcome import Outcome
-from springtide.dataflow.sources import Files
+from springtide.cli.shared.outcome import Outcome
+from springtide.connectors.sources import Files
 from springtide.errors import BadValue
 from springtide.metrics.report import EpochReport
 

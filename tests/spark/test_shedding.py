@@ -14,8 +14,8 @@ import pytest
 from spark_kit import Row, bag, parquet_epochs
 
 from springtide import App, agg, sinks, sources
+from springtide.connectors.sinks import Memory
 from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.dataflow.sinks import Memory
 from springtide.metrics.report import EpochReport, QueryReport
 from springtide.migration.errors import Refused
 
@@ -156,9 +156,7 @@ def test_what_one_query_keeps_one_that_keeps_more_keeps_too(spark: "SparkSession
 
 def test_an_estimate_knows_what_was_shed_before_it(spark: "SparkSession", tmp_path: Path) -> None:
     app, counts = App("estimates"), Memory()
-    given = sources.generator(
-        1000, limit=EPOCHS * EPOCH_ROWS, keys=8, start_s=0.0, max_rows_per_epoch=EPOCH_ROWS
-    )  # fmt: skip
+    given = sources.generator(1000, limit=EPOCHS * EPOCH_ROWS, keys=8, start_s=0.0, max_rows_per_epoch=EPOCH_ROWS)
     counted = app.source("rows", given).key_by("key").aggregate("count", n=agg.count(estimate=True))
     counted.sink("counts", counts).with_minimum_accuracy(0.0)
     running = app.start(spark, checkpoint=str(tmp_path / "cp"), until="available")

@@ -9,7 +9,7 @@ import pytest
 from spark_kit import bag
 
 from springtide import App, agg, sinks, sources
-from springtide.dataflow.sinks import Memory
+from springtide.connectors.sinks import Memory
 from springtide.metrics.report import EpochReport
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from waiting import wait_until
 from springtide import App, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
-from springtide.engine.session import EPOCH_SETTINGS
-from springtide.engine.spark_internals import (
+from springtide.engine.durability.spark_log import done, entries, entry, feed, fit, offsets, planned_us
+from springtide.engine.spark.internals import (
     Executors,
     Nudges,
     Placement,
@@ -36,8 +36,8 @@ from springtide.engine.spark_internals import (
     spark_schema,
     worker_python,
 )
-from springtide.engine.sparklog import done, entries, entry, feed, fit, offsets, planned_us
-from springtide.engine.worker.task import WORKER_PROPERTY
+from springtide.engine.spark.session import EPOCH_SETTINGS
+from springtide.engine.worker.task_context import WORKER_PROPERTY
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 
@@ -52,12 +52,20 @@ RunApp = Callable[..., list[EpochReport]]
 def test_schemas_survive_the_way_to_spark_and_back() -> None:
     schema = pa.schema(
         [
-            ("flag", pa.bool_()), ("int", pa.int32()), ("long", pa.int64()), ("float", pa.float32()),
-            ("double", pa.float64()), ("text", pa.string()), ("bytes", pa.binary()), ("day", pa.date32()),
-            ("money", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("list", pa.list_(pa.int64())),
+            ("flag", pa.bool_()),
+            ("int", pa.int32()),
+            ("long", pa.int64()),
+            ("float", pa.float32()),
+            ("double", pa.float64()),
+            ("text", pa.string()),
+            ("bytes", pa.binary()),
+            ("day", pa.date32()),
+            ("money", pa.decimal128(10, 2)),
+            ("at", pa.timestamp("us", "UTC")),
+            ("list", pa.list_(pa.int64())),
             ("wall", pa.timestamp("us")),
         ]
-    )  # fmt: skip
+    )
     back = arrow_schema(spark_schema(schema))
     assert back.names == schema.names
     assert back.types == schema.types
@@ -85,8 +93,13 @@ def test_a_row_goes_to_the_partition_of_its_number(spark: "SparkSession") -> Non
 
     placed = numbers.repartitionById(6, "id").mapInArrow(task, "partition BIGINT, ids ARRAY<BIGINT>").collect()
     assert {row["partition"]: row["ids"] for row in placed} == {
-        0: [0, 6], 1: [1, 7, 13], 2: [2], 3: [], 4: [], 5: [-1, 5]
-    }  # fmt: skip
+        0: [0, 6],
+        1: [1, 7, 13],
+        2: [2],
+        3: [],
+        4: [],
+        5: [-1, 5],
+    }
 
 
 def test_a_range_has_its_numbers_in_order_one_a_partition(spark: "SparkSession") -> None:
@@ -176,7 +189,7 @@ def test_a_placed_task_keeps_its_rows_and_knows_its_executor(spark: "SparkSessio
     placement = Placement(spark, WORKER_PROPERTY)
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from springtide.engine.worker.task import here
+        from springtide.engine.worker.task_context import here
 
         rows = sorted(i for batch in batches for i in batch.column(0).to_pylist())
         yield pa.RecordBatch.from_pydict({"where": [f"{here()} {rows}"]})
@@ -284,6 +297,8 @@ def test_file_systems_that_spark_has_and_lacks(spark: "SparkSession") -> None:
     assert file_system_fault(spark, "tide") == 'No FileSystem for scheme "tide"'
     jars = Path(_find_spark_home(), "jars")
     assert (jars / f"hadoop-client-api-{hadoop_version(spark)}.jar").is_file()
+
+
 def test_the_jvm_tells_its_process_and_what_is_alive_in_its_heap(spark: "SparkSession") -> None:
     assert Path(f"/proc/{jvm_pid(spark)}/comm").read_text().startswith("java")
     assert 1 << 20 < live_heap_bytes(spark) < 4 << 30

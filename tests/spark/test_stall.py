@@ -13,9 +13,10 @@ from spark_kit import bag, parquet_epochs
 from waiting import wait_until
 
 from springtide import App, agg, sinks
-from springtide.engine import conductor, stall
-from springtide.engine.job_watch import JobWatch
-from springtide.engine.stall import Stalled
+from springtide.engine.executors import stall
+from springtide.engine.executors.job_watch import JobWatch
+from springtide.engine.executors.stall import Stalled
+from springtide.engine.lifecycle import query_supervisor as supervisor
 from springtide.metrics.report import EpochReport
 from springtide.waits import WaitedTooLong
 
@@ -82,7 +83,7 @@ def test_an_epoch_that_waits_for_nothing_ends_the_app(
     run_app: RunApp, released: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No job runs that could be cancelled: the app fails all the same, and the epoch never becomes true."""
-    monkeypatch.setattr(conductor, "END_S", 1.0)
+    monkeypatch.setattr(supervisor, "END_S", 1.0)
     ended, building = threading.Event(), [0]
 
     def hangs(frame: "DataFrame") -> "DataFrame":

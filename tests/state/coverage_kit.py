@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from springtide.state.aggregates.sample import Moments, Shed
+from springtide.state.aggregates.sample import Moments, ShedRows
 
 Floats = npt.NDArray[np.float64]
 Values = Callable[[np.random.Generator, int], Floats]
@@ -24,7 +24,7 @@ class Keys:
     rows: npt.NDArray[np.int64]
     total: Floats
     seen_total: Floats
-    shed: Shed
+    shed: ShedRows
     moments: Moments
 
     @property
@@ -49,10 +49,12 @@ def sampled(kept: tuple[float, ...], values: Values, keys: int = 20_000, sizes: 
         return np.bincount(key_of, weights, keys)[shown]
 
     return Keys(
-        rows[shown], np.bincount(key, x, keys)[shown], total(y),
-        Shed(total(np.ones(len(y))), total(lost), total(weight)),
+        rows[shown],
+        np.bincount(key, x, keys)[shown],
+        total(y),
+        ShedRows(total(np.ones(len(y))), total(lost), total(weight)),
         Moments(total(y * lost), *(total(y**k * weight) for k in (1, 2, 3))),
-    )  # fmt: skip
+    )
 
 
 def share(low: Floats, truth: npt.NDArray[Any], high: Floats) -> float:

@@ -110,9 +110,7 @@ def check(history: History, behind: Mapping[int, frozenset[SliceId]]) -> Updated
     older = [(history.chain(c, slices), history.missed(c, slices)) for c, slices in behind.items() if slices]
     caught = [catch_up(logic, chain, missed) for chain, missed in older]
     loose = [found.run for found in caught if found.run is not None]
-    chain = Chain(
-        [*history.chain(last, current).runs, *(run for old, _ in older for run in old.runs)], logic.layout
-    )
+    chain = Chain([*history.chain(last, current).runs, *(run for old, _ in older for run in old.runs)], logic.layout)
     caught_up = update(logic, chain, rows, moment, loose=loose)
 
     assert contents(chain, caught_up) == contents(direct_chain, direct)

@@ -89,8 +89,11 @@ def bursts(chance: random.Random) -> Iterator[list[int]]:
 
 
 WORKLOADS: dict[str, Callable[[random.Random], Iterator[list[int]]]] = {
-    "inserts": inserts, "uniform": uniform, "hot": hot, "bursts": bursts,
-}  # fmt: skip
+    "inserts": inserts,
+    "uniform": uniform,
+    "hot": hot,
+    "bursts": bursts,
+}
 
 
 @pytest.mark.parametrize("workload", sorted(WORKLOADS))

@@ -18,8 +18,9 @@ from springtide.testing import StepHarness
 
 COLUMNS = {"k": int, "i": int, "x": float}
 ESTIMATES = {"n": agg.count, "ni": lambda **e: agg.count("i", **e), "si": lambda **e: agg.sum("i", **e)} | {
-    "sx": lambda **e: agg.sum("x", **e), "mx": lambda **e: agg.mean("x", **e)
-}  # fmt: skip
+    "sx": lambda **e: agg.sum("x", **e),
+    "mx": lambda **e: agg.mean("x", **e),
+}
 
 
 def harness(*, estimate: bool, instances: int = 1, **wanted: Aggregate) -> StepHarness:
@@ -30,11 +31,13 @@ def harness(*, estimate: bool, instances: int = 1, **wanted: Aggregate) -> StepH
     return StepHarness(app, "totals", COLUMNS, instances=instances)
 
 
-row = st.fixed_dictionaries({
-    "k": st.integers(0, 3),
-    "i": st.one_of(st.none(), st.integers(-9, 9), st.sampled_from([2**60 + 1, -(2**60)])),
-    "x": st.one_of(st.none(), st.integers(-400, 400).map(lambda n: n / 8)),
-})  # fmt: skip
+row = st.fixed_dictionaries(
+    {
+        "k": st.integers(0, 3),
+        "i": st.one_of(st.none(), st.integers(-9, 9), st.sampled_from([2**60 + 1, -(2**60)])),
+        "x": st.one_of(st.none(), st.integers(-400, 400).map(lambda n: n / 8)),
+    }
+)
 
 
 @given(st.lists(st.lists(row, max_size=8), max_size=4))

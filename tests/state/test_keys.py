@@ -59,9 +59,22 @@ def test_canonical_floats_have_one_representation() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.string(), pa.large_string(), pa.binary(),
-     pa.large_binary(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.decimal128(9, 2)],
-)  # fmt: skip
+    [
+        pa.bool_(),
+        pa.int8(),
+        pa.uint64(),
+        pa.float32(),
+        pa.float64(),
+        pa.string(),
+        pa.large_string(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.date32(),
+        pa.timestamp("us"),
+        pa.timestamp("us", "UTC"),
+        pa.decimal128(9, 2),
+    ],
+)
 def test_types_that_can_be_keys(kind: pa.DataType) -> None:
     check_key_type("k", kind)
     same([canonical(pa.nulls(2, kind))], [canonical(pa.nulls(2, kind))])
@@ -141,6 +154,9 @@ def test_timestamps_beyond_what_python_can_show_are_keys_all_the_same() -> None:
 def test_a_layout_is_described_the_same_every_time() -> None:
     layout = Layout(pa.schema([("k", pa.timestamp("us", "UTC"))]), pa.schema([("n.0", pa.int64())]), expires=True)
     assert layout.describe() == {
-        "key": [["k", "timestamp[us, tz=UTC]"]], "state": [["n.0", "int64"]], "expires": True, "drops": False,
-    }  # fmt: skip
+        "key": [["k", "timestamp[us, tz=UTC]"]],
+        "state": [["n.0", "int64"]],
+        "expires": True,
+        "drops": False,
+    }
     assert layout.schema.names == ["$position", "$expires_us", "$dead", "k.k", "s.n.0"]

@@ -125,9 +125,7 @@ class TestEpochs:
 
 
 def test_an_estimate_that_does_not_fit_is_an_error_and_a_bound_ends_at_the_limit() -> None:
-    logic = AggregateLogic(
-        pa.schema([ROWS.field("k")]), ROWS, {"total": functions.sum("v", estimate=True)}, 8
-    )  # fmt: skip
+    logic = AggregateLogic(pa.schema([ROWS.field("k")]), ROWS, {"total": functions.sum("v", estimate=True)}, 8)
 
     def estimated(value: int, kept: float) -> dict[str, Any]:
         values = [value, *[0] * ENOUGH]  # A sum of fewer values has no bounds.

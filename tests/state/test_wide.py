@@ -58,9 +58,11 @@ def reducer(groups: Groups) -> Reduced:
 
 
 AGGREGATES = {
-    "greatest": functions.max("v"), "top": functions.top_k("b", 2), "n": functions.count(),
+    "greatest": functions.max("v"),
+    "top": functions.top_k("b", 2),
+    "n": functions.count(),
     "different": functions.distinct("v"),
-}  # fmt: skip
+}
 LOGICS: dict[str, Logic] = {
     "aggregate": AggregateLogic(KEYS, ROWS, AGGREGATES, 8),
     "windows": AggregateLogic(KEYS, ROWS, AGGREGATES, 8, Window("at", 10, 5, 0)),

@@ -56,9 +56,14 @@ def test_the_start_belongs_to_a_window_and_the_end_does_not() -> None:
 
 @pytest.mark.parametrize(
     ("size", "slide", "late", "says"),
-    [(0, 1, 0, "positive"), (1, 0, 0, "positive"), (-5, -5, 0, "positive"), (5, 5, -1, "late not negative"),
-     (5, 6, 0, "slide longer than the size")],
-)  # fmt: skip
+    [
+        (0, 1, 0, "positive"),
+        (1, 0, 0, "positive"),
+        (-5, -5, 0, "positive"),
+        (5, 5, -1, "late not negative"),
+        (5, 6, 0, "slide longer than the size"),
+    ],
+)
 def test_windows_that_make_no_sense_are_refused(size: int, slide: int, late: int, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         Window("t", size, slide, late)
@@ -136,8 +141,13 @@ class Oracle:
         key, start = window
         ends = at(start + self.window.size_us)
         return {
-            "k": key, "window_start": at(start), "window_end": ends, "n": held[0], "total": held[1], "final": final,
-        }  # fmt: skip
+            "k": key,
+            "window_start": at(start),
+            "window_end": ends,
+            "n": held[0],
+            "total": held[1],
+            "final": final,
+        }
 
 
 def _us(time: datetime) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from springtide import App, rates, sinks, sources
-from springtide.dataflow.sources import Generator
+from springtide.connectors.sources import Generator
 from springtide.testing import StepHarness
 from springtide.workloads.dataflow_app import Work, build, occupancy
 from springtide.workloads.dataflow_oracle import Expected, Faults, expected, faults, keys_of, miscounted, path_of, ways

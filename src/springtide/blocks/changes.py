@@ -10,13 +10,21 @@ TELLING = (STEP, "kind", "key", "operation", "state")
 """What a keyed step is recorded with, the most telling first: a change of one often brings changes of the others."""
 
 KINDS = {
-    "aggregate": "aggregate(...)", "window-aggregate": "window(...).aggregate(...)", "reduce": "reduce(...)",
+    "aggregate": "aggregate(...)",
+    "window-aggregate": "window(...).aggregate(...)",
+    "reduce": "reduce(...)",
     "dedupe": "dedupe(...)",
-}  # fmt: skip
+}
 FUNCTIONS = {
-    "Count": "count", "Sum": "sum", "Mean": "mean", "Distinct": "distinct", "TopK": "top_k",
-    "EstimatedCount": "count", "EstimatedSum": "sum", "EstimatedMean": "mean",
-}  # fmt: skip
+    "Count": "count",
+    "Sum": "sum",
+    "Mean": "mean",
+    "Distinct": "distinct",
+    "TopK": "top_k",
+    "EstimatedCount": "count",
+    "EstimatedSum": "sum",
+    "EstimatedMean": "mean",
+}
 """By the class that is recorded: the function of `springtide.agg` that a person calls."""
 _RECORDED = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)")
 

@@ -151,9 +151,7 @@ def claim(
     return Claim(store, last + 1, me)
 
 
-def _ensure_gone(
-    store: Store, generation: int, now: Callable[[], float], wait: Callable[[float], None]
-) -> None:
+def _ensure_gone(store: Store, generation: int, now: Callable[[], float], wait: Callable[[float], None]) -> None:
     """Return once the holder is known to be dead or silent for a lease; raise if it lives."""
     holder = _holder(store, generation)
     if holder.released:

@@ -50,9 +50,7 @@ class Collector:
         old = [e for e in self.log.epochs() if e < self._retained[0].epoch]
         return self._remove(Garbage(self._orphans(head.epoch), tuple(old)))
 
-    def committed(
-        self, manifest: Manifest, pinned: Set[str] = frozenset(), *, depositing: bool = False
-    ) -> Garbage:
+    def committed(self, manifest: Manifest, pinned: Set[str] = frozenset(), *, depositing: bool = False) -> Garbage:
         """After a commit and its publication: what only manifests beyond the retained ones needed.
 
         Pinned blocks stay until they are pinned no longer. Blocks that are being deposited have names that nobody knows

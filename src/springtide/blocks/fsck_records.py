@@ -76,9 +76,7 @@ def drivers(store: Store) -> Part:
             dict(json.loads(data))
         except UNREADABLE as error:
             means = "the next start cannot tell whether that driver still runs"
-            part.findings.append(
-                Finding(f"unreadable: {error}", path, means, "see that no driver runs, and remove it")
-            )
+            part.findings.append(Finding(f"unreadable: {error}", path, means, "see that no driver runs, and remove it"))
     return part
 
 

@@ -180,9 +180,7 @@ class Manifest:
         if not isinstance(found, int) or found > FORMAT:
             raise NewerFormat(f"the manifest of epoch {fields.get('epoch')}", found, FORMAT)
         fields["operators"] = {n: OperatorState.from_json(s) for n, s in fields["operators"].items()}
-        fields["outputs"] = {
-            n: tuple(BlockRef.from_json(ref) for ref in refs) for n, refs in fields["outputs"].items()
-        }
+        fields["outputs"] = {n: tuple(BlockRef.from_json(ref) for ref in refs) for n, refs in fields["outputs"].items()}
         fields["offsets"] = tuple(fields["offsets"])
         fields["shedding"] = Shedding.from_json(fields.get("shedding", []))
         account = fields.get("account")

@@ -13,10 +13,17 @@ from springtide.confidential import hide
 
 FINAL = frozenset(
     {
-        errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EISDIR,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EFBIG,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOENT,
+        errno.EISDIR,
         errno.ENAMETOOLONG,
     }
-)  # fmt: skip
+)
 """What the operating system says and waiting does not mend. A directory that is something else now may come back."""
 BUSY = frozenset({408, 409, 423, 425, 429})
 """What a server says to one who asks at a bad moment; its other answers from 300 to 499 are refusals."""

@@ -6,7 +6,7 @@ import threading
 import traceback
 from types import TracebackType
 
-from springtide.cli.signals import Interrupted, raise_on_signals
+from springtide.cli.shared.signals import Interrupted, raise_on_signals
 from springtide.confidential import hide, remember_settings
 
 

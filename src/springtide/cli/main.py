@@ -8,25 +8,25 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 import springtide
-from springtide.cli.adapt import adapt
-from springtide.cli.bench import app as bench
-from springtide.cli.cancel import cancel_migration
-from springtide.cli.demo import demo
-from springtide.cli.doctor import doctor
-from springtide.cli.explain import explain
-from springtide.cli.fsck import fsck
-from springtide.cli.history import history
-from springtide.cli.kafka import app as kafka
-from springtide.cli.migrations import migrations
-from springtide.cli.move import move
-from springtide.cli.options import TRACEBACK, with_verbose
-from springtide.cli.plan import plan
-from springtide.cli.queries import queries
-from springtide.cli.run import run
-from springtide.cli.scale import scale
-from springtide.cli.simulate import simulate
-from springtide.cli.status import status
-from springtide.cli.workers import workers
+from springtide.cli.shared.options import TRACEBACK, with_verbose
+from springtide.cli.verbs.adapt import adapt
+from springtide.cli.verbs.bench import app as bench
+from springtide.cli.verbs.cancel import cancel_migration
+from springtide.cli.verbs.demo import demo
+from springtide.cli.verbs.doctor import doctor
+from springtide.cli.verbs.explain import explain
+from springtide.cli.verbs.fsck import fsck
+from springtide.cli.verbs.history import history
+from springtide.cli.verbs.kafka import app as kafka
+from springtide.cli.verbs.migrations import migrations
+from springtide.cli.verbs.move import move
+from springtide.cli.verbs.plan import plan
+from springtide.cli.verbs.queries import queries
+from springtide.cli.verbs.run import run
+from springtide.cli.verbs.scale import scale
+from springtide.cli.verbs.simulate import simulate
+from springtide.cli.verbs.status import status
+from springtide.cli.verbs.workers import workers
 from springtide.confidential import hide
 from springtide.errors import FAILED, SpringtideError
 

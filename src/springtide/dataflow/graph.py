@@ -10,8 +10,8 @@ import pyarrow as pa
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.restrictions import NONE, Restrictions
-from springtide.dataflow.sinks import SinkSpec
-from springtide.dataflow.sources import SourceSpec
+from springtide.dataflow.sink_spec import SinkSpec
+from springtide.dataflow.source_spec import SourceSpec
 
 UPDATES = "updates"
 FINAL_ONLY = "final"

@@ -11,7 +11,7 @@ from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
 from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction
 from springtide.dataflow.restrictions import NONE, Restrictions
-from springtide.dataflow.sinks import SinkSpec
+from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
 from springtide.ids import valid_name
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
@@ -74,7 +74,7 @@ class Stream:
             raise BadGraph(self.step, "key_by with different column names", repr(columns))
         return KeyedStream(self.builder, self.step, columns)
 
-    def sink(self, name: str, spec: SinkSpec, *, mode: str = UPDATES) -> "Query":
+    def sink(self, name: str, spec: SinkSpec | Publisher, *, mode: str = UPDATES) -> "Query":
         """Publish each epoch's rows; `mode="final"` publishes only rows of closed windows.
 
         What is returned can be told what the query is worth, for the time when there is more load than machine.
@@ -83,12 +83,14 @@ class Stream:
             raise BadGraph(name, f"mode {UPDATES!r} or {FINAL_ONLY!r}", repr(mode))
         if mode == FINAL_ONLY and not self._has_final:
             raise BadGraph(
-                name, f"a windowed stream with its {FINAL!r} column for mode={FINAL_ONLY!r}",
+                name,
+                f"a windowed stream with its {FINAL!r} column for mode={FINAL_ONLY!r}",
                 f"step {self.step!r}, whose rows are never final",
-            )  # fmt: skip
-        if not callable(getattr(spec, "publish", None)):
+            )
+        sink = as_sink(spec)
+        if sink is None:
             raise BadGraph(name, "a sink from springtide.sinks", repr(spec))
-        self.builder.add(Sink(name, (self.step,), spec, mode))
+        self.builder.add(Sink(name, (self.step,), sink, mode))
         return Query(self.builder, name)
 
 

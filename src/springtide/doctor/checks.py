@@ -23,10 +23,19 @@ EXTRAS: Sequence[Check] = (
 def checks(version: str) -> Sequence[Check]:
     """For a Springtide of this version."""
     return (
-        lambda: runtimes.springtide(version), runtimes.python, runtimes.java, runtimes.spark, workers.made_sessions,
-        machine.loopback, machine.host_name, machine.memory, machine.processor, machine.disks, workers.own_sessions,
+        lambda: runtimes.springtide(version),
+        runtimes.python,
+        runtimes.java,
+        runtimes.spark,
+        workers.made_sessions,
+        machine.loopback,
+        machine.host_name,
+        machine.memory,
+        machine.processor,
+        machine.disks,
+        workers.own_sessions,
         *EXTRAS,
-    )  # fmt: skip
+    )
 
 
 def examine(some: Sequence[Check]) -> list[Finding]:

@@ -4,8 +4,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from springtide.connectors.kafka.jars import Use, missing, pinned, place
 from springtide.doctor.finding import Finding, State
-from springtide.engine.kafka.jars import Use, missing, pinned, place
 from springtide.testing.database import NoServer, programs
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from springtide.doctor.finding import Finding, State
-from springtide.engine.java import MINIMUM_JAVA, JavaNotFound, find_java, java_major, run_java_version
+from springtide.java_home import MINIMUM_JAVA, JavaNotFound, find_java, java_major, run_java_version
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 """Of Python: what Springtide is tested with."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from springtide.doctor.finding import Finding, State
-from springtide.engine.worker_python import DEFAULT, VARIABLE, UnfitPython, driver, probe
+from springtide.engine.executors.worker_python import DEFAULT, VARIABLE, UnfitPython, driver, probe
 
 
 def made_sessions(environment: Mapping[str, str] = os.environ) -> Finding:

@@ -1,1 +1,1 @@
-"""Runs epochs on Spark; the only room that knows Spark's inside."""
+"""Runs an app on Spark. The rooms are in the order of their imports in docs/architecture.md."""

@@ -101,7 +101,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Worker:
+class MeasuredWorker:
     """A worker, over the window."""
 
     id: WorkerId
@@ -151,7 +151,7 @@ class Snapshot:
     sources: tuple[Source, ...]
     edges: tuple[Edge, ...]
     instances: tuple[Instance, ...]
-    workers: tuple[Worker, ...]
+    workers: tuple[MeasuredWorker, ...]
     """Clockwise around the ring."""
     slices: tuple[Slice, ...] = ()
     traffic: Mapping[tuple[str, WorkerId, SliceId], float] = field(default_factory=dict)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from springtide.migration.step import Flip, Hold, Options, Step, Supply
+from springtide.migration.step import Flip, KeepReplicas, Options, Step, Supply
 from springtide.plan.moves import Move
 
 
 def lazy(moves: Sequence[Move], options: Options) -> tuple[Step, ...]:
     """N-Storm's lazy killing: the way back stays open for a while."""
     every = tuple(moves)
-    return (Supply(every), Flip(every), Hold(every, options.hold_s))
+    return (Supply(every), Flip(every), KeepReplicas(every, options.hold_s))

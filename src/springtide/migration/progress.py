@@ -7,13 +7,10 @@ from typing import Any
 
 from springtide.ids import Epoch, WorkerId
 from springtide.migration.phase import Phase
+from springtide.migration.state import MigrationState, checked
 from springtide.migration.step import Step
 from springtide.plan.moves import Move
 from springtide.plan.ring import Ring
-
-STARTING, COPYING, MOVING, DONE, CANCELLED, FAILED = "starting", "copying", "moving", "done", "cancelled", "failed"
-PREPARE, COMMIT, SWAP, INIT = "prepare", "commit", "swap", "init"
-"""Of a migration that stops the app."""
 
 
 @dataclass
@@ -24,7 +21,7 @@ class Migration:
     strategy: str
     what: str
     """In words: what was asked for."""
-    state: str = STARTING
+    state: MigrationState = MigrationState.STARTING
     message: str = ""
     moves: tuple[Move, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -81,19 +78,21 @@ class Migration:
     def begin(self, moves: Sequence[Move], steps: Sequence[Step]) -> None:
         """All that it needs is there."""
         self.moves, self.steps = tuple(moves), tuple(steps)
-        self.enter(COPYING)
+        self.enter(MigrationState.COPYING)
 
-    def enter(self, state: str) -> None:
-        self.state = state
-        self.phases[state] = time.time()
+    def enter(self, state: MigrationState) -> None:
+        """WrongTurn if that state cannot follow the present one."""
+        self.state = checked(self.state, state)
+        self.phases[state.value] = time.time()
 
     def go_on(self) -> None:
         """To the next step."""
         self.at, self.entered = self.at + 1, False
 
-    def end(self, state: str, message: str = "") -> None:
-        self.state, self.message, self.ended_at = state, message, time.time()
-        self.phases[state] = self.ended_at
+    def end(self, state: MigrationState, message: str = "") -> None:
+        """WrongTurn if it cannot end so now."""
+        self.state, self.message, self.ended_at = checked(self.state, state), message, time.time()
+        self.phases[state.value] = self.ended_at
         self.took_s = time.monotonic() - self.began_s
 
     def to_json(self) -> dict[str, Any]:
@@ -101,7 +100,7 @@ class Migration:
             "id": self.id,
             "strategy": self.strategy,
             "what": self.what,
-            "state": self.state,
+            "state": self.state.value,
             "done": self.swapped if self.stops else 0 if self.cancelling else len(self.flipped),
             "total": self.workers if self.stops else len(self.moves),
             "unit": "workers" if self.stops else "slices",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from springtide.plan.moves import Heat, Move
+from springtide.plan.moves import Move, SliceLoad
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Flip:
 
 
 @dataclass(frozen=True)
-class Hold:
+class KeepReplicas:
     """The former owners stand by for so long, in case of a way back."""
 
     moves: tuple[Move, ...]
     seconds: float
 
 
-Step = Stall | Supply | Flip | Hold
+Step = Stall | Supply | Flip | KeepReplicas
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Options:
     """For `progressive`: how many slices change owner at once; it knows a good number."""
     hottest_first: bool = False
     """For `progressive`: the slices with the most rows go first."""
-    heat: Heat = field(default_factory=dict)
+    heat: SliceLoad = field(default_factory=dict)
     """How hot slices are, if that counts."""
     hold_s: float = 10.0
     """For `lazy`: how long the old owner is kept."""

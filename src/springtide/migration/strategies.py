@@ -12,14 +12,14 @@ from springtide.migration.phase import Phase
 from springtide.migration.progressive import progressive
 from springtide.migration.restart import RESTART
 from springtide.migration.step import Options, Strategy
+from springtide.plugins import Registry
 
 DEFAULT = "progressive"
-LIVE: Mapping[str, Strategy] = {
-    "handover": handover,
-    "progressive": progressive,
-    "partial_pause": partial_pause,
-    "lazy": lazy,
-}
+LIVE: Mapping[str, Strategy] = Registry(
+    "springtide.strategies",
+    {"handover": handover, "progressive": progressive, "partial_pause": partial_pause, "lazy": lazy},
+)
+"""Functions from moves to steps."""
 STOPPING: Mapping[str, tuple[Phase, ...]] = {
     "restart": RESTART,
     "drain": DRAIN,

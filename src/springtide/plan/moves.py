@@ -7,7 +7,7 @@ from itertools import zip_longest
 from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
 
-Heat = Mapping[tuple[str, SliceId], float]
+SliceLoad = Mapping[tuple[str, SliceId], float]
 """By operator and slice: the rows it has in an epoch, or anything else that is more where there is more to do."""
 
 
@@ -36,7 +36,7 @@ def moves(operator: str, before: Sequence[WorkerId], after: Sequence[WorkerId]) 
     )
 
 
-def steps(moves: Sequence[Move], k: int, heat: Heat | None = None) -> tuple[tuple[Move, ...], ...]:
+def steps(moves: Sequence[Move], k: int, heat: SliceLoad | None = None) -> tuple[tuple[Move, ...], ...]:
     """Batches of `k` moves, the last one perhaps smaller: the hottest slices first, else targets taking turns.
 
     A slice that `heat` does not name is cold (0.0); equally hot slices take turns between their targets.

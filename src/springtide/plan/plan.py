@@ -93,9 +93,7 @@ class Plan:
         """The plan after this one, with other owners and replicas; nothing is stalled unless it says so."""
         workers = self.workers if workers is None else workers
         operators = {
-            name: replace(
-                assign(owners[name], replicas[name], workers), stalled=(stalled or {}).get(name, frozenset())
-            )
+            name: replace(assign(owners[name], replicas[name], workers), stalled=(stalled or {}).get(name, frozenset()))
             for name in self.operators
         }
         return replace(self, version=PlanVersion(self.version + 1), workers=workers, operators=operators)

@@ -47,4 +47,3 @@ def action(decision: Decision) -> str:
         slices = ",".join(map(str, sorted(decision.slices)))
         return f"move {decision.operator}:{slices} to {decision.target}"
     return "hold"
-

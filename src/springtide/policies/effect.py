@@ -2,7 +2,7 @@
 
 from springtide.metrics.snapshot import Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
-from springtide.policies.past import Gauge
+from springtide.policies.past import AppState
 
 NOTICEABLE = 0.05
 """A change of less than this share is none."""
@@ -10,11 +10,11 @@ CALM_S = 5.0
 """A lag that is no reason to worry."""
 
 
-def gauge(snapshot: Snapshot) -> Gauge:
+def gauge(snapshot: Snapshot) -> AppState:
     """How the app does in a snapshot."""
     fed = {edge.downstream for edge in snapshot.edges if edge.upstream in {s.name for s in snapshot.sources}}
     rows = {name: sum(i.records_in for i in snapshot.operators.get(name, ())) for name in fed}
-    return Gauge(
+    return AppState(
         len(snapshot.workers),
         max(rows.values(), default=0.0) / snapshot.window_s,
         snapshot.arriving,
@@ -42,7 +42,7 @@ def crossing(snapshot: Snapshot) -> float:
     return 1 - stays / total if total > 0 else 0.0
 
 
-def helped(decision: Decision, before: Gauge, after: Gauge) -> bool:
+def helped(decision: Decision, before: AppState, after: AppState) -> bool:
     """Did a change that is over do what it was for?
 
     More workers: less lag, or more rows; fewer: no lag to speak of; slices moved: a more even load, or

@@ -1,6 +1,6 @@
 """What more than one policy asks of a snapshot: how busy slots are, and whether rows are taken as they fall due."""
 
-from springtide.metrics.snapshot import Snapshot, Worker
+from springtide.metrics.snapshot import MeasuredWorker, Snapshot
 from springtide.policies.words import count, percent
 
 
@@ -35,6 +35,6 @@ def sheds(snapshot: Snapshot) -> bool:
     return any(rate > 0 for rate in snapshot.shed.values())
 
 
-def busy(worker: Worker) -> str:
+def busy(worker: MeasuredWorker) -> str:
     """How busy a worker is, in words."""
     return f"{worker.id} has {count(worker.queue_rows)} rows waiting and {percent(worker.cpu)} CPU"

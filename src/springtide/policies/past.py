@@ -7,7 +7,7 @@ from springtide.policies.decision import Decision, Hold
 
 
 @dataclass(frozen=True)
-class Gauge:
+class AppState:
     """How an app did at some time: enough to tell whether a change helped."""
 
     workers: int
@@ -35,7 +35,7 @@ class Entry:
     """What was done in the end."""
     vetoes: tuple[str, ...] = ()
     """Why that is not the same."""
-    gauge: Gauge | None = None
+    gauge: AppState | None = None
     """How the app did when it was decided."""
     ended_at: float | None = None
     """When the change was over; None if nothing was changed, or it goes on."""
@@ -43,7 +43,7 @@ class Entry:
     """The longest that no epoch was published because of it."""
     outcome: str = ""
     """How the change ended: done, cancelled or failed, with its message."""
-    after: Gauge | None = None
+    after: AppState | None = None
     """How the app did once the change had settled."""
     helped: bool | None = None
     """Whether it did what it was for; None if that is not known yet."""

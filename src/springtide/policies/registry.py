@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from springtide.errors import BadValue
+from springtide.plugins import Registry
 from springtide.policies.balancing.otd import Otd
 from springtide.policies.balancing.skew import Skew
 from springtide.policies.policy import Policy
@@ -12,13 +13,11 @@ from springtide.policies.scaling.dhalion import Dhalion
 from springtide.policies.scaling.ds2 import Ds2
 from springtide.policies.scaling.threshold import Threshold
 
-POLICIES: Mapping[str, Any] = {
-    "ds2": Ds2,
-    "dhalion": Dhalion,
-    "threshold": Threshold,
-    "otd": Otd,
-    "skew": Skew,
-}
+POLICIES: Mapping[str, Any] = Registry(
+    "springtide.policies",
+    {"ds2": Ds2, "dhalion": Dhalion, "threshold": Threshold, "otd": Otd, "skew": Skew},
+)
+"""Frozen dataclasses whose fields are the options of a policy."""
 
 
 def policy(name: str, **options: float) -> Policy:

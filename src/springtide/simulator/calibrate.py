@@ -10,9 +10,9 @@ import numpy as np
 from springtide.metrics.report import EpochReport, OperatorReport
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT
-from springtide.simulator.arrivals import Profile, Steps
-from springtide.simulator.fields import BadScenario
-from springtide.simulator.scenario import (
+from springtide.simulator.model.arrivals import Profile, Steps
+from springtide.simulator.scenario.fields import BadScenario
+from springtide.simulator.scenario.scenario import (
     ClusterModel,
     ControlModel,
     FailureModel,

@@ -11,13 +11,13 @@ import numpy as np
 import simpy
 
 from springtide.policies.policy import Policy
-from springtide.simulator.arrivals import Arrivals
-from springtide.simulator.books import Books, Totals
-from springtide.simulator.elastic import Elastic
-from springtide.simulator.peer import Peer
-from springtide.simulator.scenario import PIPELINE, Scenario
-from springtide.simulator.steering import Plant, Steering
-from springtide.simulator.story import Story, Summary
+from springtide.simulator.model.arrivals import Arrivals
+from springtide.simulator.model.elastic import Elastic
+from springtide.simulator.model.peer import Peer
+from springtide.simulator.model.steering import Plant, Steering
+from springtide.simulator.report.books import Books, Totals
+from springtide.simulator.report.story import Story, Summary
+from springtide.simulator.scenario.scenario import PIPELINE, Scenario
 
 SAMPLES = 600
 """How often a run is looked at for its story, at most."""

@@ -156,9 +156,7 @@ def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
     return order, starts
 
 
-def _beside(
-    old: pa.Table, names: list[str], fresh: list[pa.Array], known: Indices, order: Indices
-) -> list[pa.Array]:
+def _beside(old: pa.Table, names: list[str], fresh: list[pa.Array], known: Indices, order: Indices) -> list[pa.Array]:
     """Each key's old accumulator, where there is one, followed by its new one."""
     picked, order = pa.array(known), pa.array(order)
     return [

@@ -105,9 +105,7 @@ class Chain:
         return merge([*gone, new], whole=whole), gone
 
 
-def _find_in(
-    run: Run, positions: Positions, keys: Sequence[pa.Array], pending: Indices
-) -> tuple[Indices, Indices]:
+def _find_in(run: Run, positions: Positions, keys: Sequence[pa.Array], pending: Indices) -> tuple[Indices, Indices]:
     """Of the pending keys, those in this run, and their rows."""
     if not len(run):
         return pending[:0], pending[:0]

@@ -71,9 +71,7 @@ class DedupeLogic:
         if self.within is not None:
             firsts = groups.rows.take(pa.array(groups.starts))
             expires, _ = event_times(firsts.column(self.within.column))
-        return Changes(
-            groups.state, narrowed(output, self.rows), write=~groups.known, expires_us=expires
-        )
+        return Changes(groups.state, narrowed(output, self.rows), write=~groups.known, expires_us=expires)
 
     def close(self, state: pa.Table) -> pa.Table:
         return self.rows.empty_table()

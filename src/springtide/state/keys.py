@@ -15,10 +15,17 @@ def check_key_type(column: str, kind: pa.DataType) -> None:
     """Refuse types, such as lists and structs, that can't be compared column-wise."""
     t = pa.types
     fine = (
-        t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind) or t.is_string(kind)
-        or t.is_large_string(kind) or t.is_binary(kind) or t.is_large_binary(kind)
-        or t.is_date(kind) or t.is_timestamp(kind) or t.is_decimal(kind)
-    )  # fmt: skip
+        t.is_boolean(kind)
+        or t.is_integer(kind)
+        or t.is_floating(kind)
+        or t.is_string(kind)
+        or t.is_large_string(kind)
+        or t.is_binary(kind)
+        or t.is_large_binary(kind)
+        or t.is_date(kind)
+        or t.is_timestamp(kind)
+        or t.is_decimal(kind)
+    )
     if not fine:
         raise UnsupportedKey(column, str(kind))
 

@@ -43,9 +43,21 @@ class Server:
         secret.write_text(self.password)
         secret.chmod(0o644)  # The directory is its owner's alone.
         self._run(
-            "initdb", "--pgdata", "data", "--username", USER, "--pwfile", str(secret), "--auth", "scram-sha-256",
-            "--encoding", "UTF8", "--locale", "C", "--no-sync",
-        )  # fmt: skip
+            "initdb",
+            "--pgdata",
+            "data",
+            "--username",
+            USER,
+            "--pwfile",
+            str(secret),
+            "--auth",
+            "scram-sha-256",
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C",
+            "--no-sync",
+        )
 
     @property
     def dsn(self) -> str:
@@ -77,9 +89,13 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [self._programs / program, *arguments], cwd=self.directory, capture_output=True, text=True, check=False,
+            [self._programs / program, *arguments],
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            check=False,
             **self._account,
-        )  # fmt: skip
+        )
         if done.returncode != 0:
             raise NoServer(f"{program} failed: {done.stderr.strip()}")
 

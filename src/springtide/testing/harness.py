@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from springtide.dataflow.builder import Dataflow
+from springtide.builder import Dataflow
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, MapBatches

@@ -8,14 +8,17 @@ from types import TracebackType
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message, Producer
 
-from springtide.dataflow.rates import Rate
+from springtide.connectors.generator.rates import Rate
 
 TICK_S = 0.005
 FLUSH_S = 30.0
 SETTINGS = {
-    "log_level": 0, "linger.ms": 2, "acks": "all", "enable.idempotence": True,
+    "log_level": 0,
+    "linger.ms": 2,
+    "acks": "all",
+    "enable.idempotence": True,
     "queue.buffering.max.messages": 1_000_000,
-}  # fmt: skip
+}
 """Rows reach the broker within milliseconds, each once."""
 
 
@@ -26,9 +29,16 @@ class Injector:
     """
 
     def __init__(
-        self, servers: str, topic: str, rate: Rate, value: Callable[[int], bytes], *,
-        partitions: Sequence[int] = (0,), key: Callable[[int], bytes] | None = None, limit: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        servers: str,
+        topic: str,
+        rate: Rate,
+        value: Callable[[int], bytes],
+        *,
+        partitions: Sequence[int] = (0,),
+        key: Callable[[int], bytes] | None = None,
+        limit: int | None = None,
+    ) -> None:
         self.topic, self.rate, self.limit = topic, rate, limit
         self._value, self._key, self._partitions = value, key, tuple(partitions)
         self._producer = Producer({"bootstrap.servers": servers, **SETTINGS})

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from springtide.engine.java import find_java
-from springtide.engine.kafka.jars import present
+from springtide.connectors.kafka.jars import present
 from springtide.errors import SpringtideError
+from springtide.java_home import find_java
 from springtide.private import make_private
 
 START_S = 60.0
@@ -24,8 +24,11 @@ STOP_S = 20.0
 POLL_S = 0.05
 CLUSTER_ID = "c3ByaW5ndGlkZS10ZXN0cw"
 JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-)  # fmt: skip
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xmx512m",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
 """For a broker that shares a machine with what it is tested with."""
 
 
@@ -80,8 +83,11 @@ class Broker:
         with open(self.directory / "broker.log", "ab") as log:
             self._process = subprocess.Popen(
                 [self._java, *JAVA_OPTIONS, "-cp", self._jars, "kafka.Kafka", str(settings)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self._guard = _guard(self._process.pid)
         deadline = time.monotonic() + START_S
         while not answers(self.servers, within_s=1.0):
@@ -127,10 +133,23 @@ class Broker:
 
     def _format(self, settings: Path) -> None:
         done = subprocess.run(
-            [self._java, *JAVA_OPTIONS, "-cp", self._jars, "kafka.tools.StorageTool", "format",
-             "-t", CLUSTER_ID, "-c", str(settings)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_S,
-        )  # fmt: skip
+            [
+                self._java,
+                *JAVA_OPTIONS,
+                "-cp",
+                self._jars,
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                CLUSTER_ID,
+                "-c",
+                str(settings),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_S,
+        )
         if done.returncode != 0:
             raise BrokerFailed(f"the broker's directory could not be made ready: {done.stdout}{done.stderr}")
 

@@ -57,9 +57,13 @@ def partitions_of(servers: str, topic: str) -> list[int]:
 
 
 def produce(
-    servers: str, topic: str, values: Iterable[bytes | str | None], *, key: bytes | None = None,
+    servers: str,
+    topic: str,
+    values: Iterable[bytes | str | None],
+    *,
+    key: bytes | None = None,
     partition: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write values to a topic, and wait until all are there."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "enable.idempotence": True})
     failed: list[KafkaError] = []
@@ -80,9 +84,13 @@ def produce(
 def consume(servers: str, topic: str) -> list[Record]:
     """All that a `read_committed` reader sees of a topic now, from its beginning, by partition."""
     settings = {
-        "bootstrap.servers": servers, "group.id": "springtide-reader", "isolation.level": "read_committed",
-        "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True,
-    }  # fmt: skip
+        "bootstrap.servers": servers,
+        "group.id": "springtide-reader",
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+    }
     consumer = Consumer(settings)
     try:
         left = set(partitions_of(servers, topic))

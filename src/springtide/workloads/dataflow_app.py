@@ -32,8 +32,8 @@ import numpy as np
 import pyarrow as pa
 
 from springtide.app import App
-from springtide.dataflow import sinks, sources
-from springtide.dataflow.rates import Rate
+from springtide.connectors import sinks, sources
+from springtide.connectors.generator.rates import Rate
 from springtide.dataflow.stream import Stream
 from springtide.errors import BadValue
 from springtide.state.logic import Groups
@@ -74,11 +74,16 @@ class Work:
         rows = groups.rows.take(pa.array(order))
         before = np.where(groups.known, groups.state["seen"].fill_null(0).to_numpy(), 0)
         seen = before[key] + np.arange(1, len(key) + 1) - groups.starts[key]
-        output = pa.table({
-            "id": rows["id"], "key": rows["key"], "born": rows["born"],
-            "path": rows["path"].to_numpy() * FACTOR + self.number,
-            "seen": seen, "tally": rows["tally"].to_numpy() + seen,
-        })  # fmt: skip
+        output = pa.table(
+            {
+                "id": rows["id"],
+                "key": rows["key"],
+                "born": rows["born"],
+                "path": rows["path"].to_numpy() * FACTOR + self.number,
+                "seen": seen,
+                "tally": rows["tally"].to_numpy() + seen,
+            }
+        )
         return Reduced(pa.table({"seen": before + np.bincount(key, minlength=len(groups))}), output)
 
 
@@ -103,9 +108,7 @@ def build(
     for number, task in dataflow.numbered:
         events = _together(f"to-{task.name}", [streams[parent] for parent in task.parents])
         work = Work(number, services[task.name])
-        streams[task.name] = events.key_by("key").reduce_batches(
-            task.name, work, state=Work.STATE, output=Work.OUTPUT
-        )
+        streams[task.name] = events.key_by("key").reduce_batches(task.name, work, state=Work.STATE, output=Work.OUTPUT)
     results = _together("results", [streams[name] for name in dataflow.last])
     results.sink("sink", sinks.console(top=8, by="seen") if sink is None else sink)
     return app

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from springtide.dataflow.sources import Generator
+from springtide.connectors.sources import Generator
 from springtide.workloads.dataflow_app import FACTOR
 from springtide.workloads.dataflows import SOURCE, Dataflow
 

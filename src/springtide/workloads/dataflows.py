@@ -125,19 +125,24 @@ LINEAR = linear(5)
 DIAMOND = Dataflow(
     "diamond",
     (
-        Task("side-1"), Task("side-2"), Task("side-3"), Task("side-4"),
+        Task("side-1"),
+        Task("side-2"),
+        Task("side-3"),
+        Task("side-4"),
         Task("meet", ("side-1", "side-2", "side-3", "side-4")),
     ),
-)  # fmt: skip
+)
 
 STAR = Dataflow(
     "star",
     (
-        Task("in-1"), Task("in-2"),
+        Task("in-1"),
+        Task("in-2"),
         Task("hub", ("in-1", "in-2")),
-        Task("out-1", ("hub",)), Task("out-2", ("hub",)),
+        Task("out-1", ("hub",)),
+        Task("out-2", ("hub",)),
     ),
-)  # fmt: skip
+)
 
 GRID = Dataflow(
     "grid",

@@ -62,10 +62,12 @@ class Neighbours:
         points = np.array(groups.rows["p"].to_pylist(), np.float64)
         unusual = np.array([self.distance(point) > self.usual for point in points], np.float64)
         of_row = groups.group_of_row
-        state = pa.table({
-            "readings": _before(groups, "readings") + np.bincount(of_row, minlength=len(groups)),
-            "unusual": _before(groups, "unusual") + np.bincount(of_row, unusual, len(groups)).astype(np.int64),
-        })  # fmt: skip
+        state = pa.table(
+            {
+                "readings": _before(groups, "readings") + np.bincount(of_row, minlength=len(groups)),
+                "unusual": _before(groups, "unusual") + np.bincount(of_row, unusual, len(groups)).astype(np.int64),
+            }
+        )
         return Reduced(state, state.add_column(0, "sensor", groups.keys["sensor"]))
 
 

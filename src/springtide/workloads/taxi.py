@@ -33,8 +33,14 @@ def drive(number: int, seed: int = SEED) -> dict[str, Any]:
     km_h = random.uniform(15, 45)
     seconds = (abs(x1 - x0) + abs(y1 - y0)) / km_h * 3600
     return {
-        "drive": number, "taxi": random.randrange(TAXIS), "x0": x0, "y0": y0, "x1": x1, "y1": y1, "seconds": seconds,
-    }  # fmt: skip
+        "drive": number,
+        "taxi": random.randrange(TAXIS),
+        "x0": x0,
+        "y0": y0,
+        "x1": x1,
+        "y1": y1,
+        "seconds": seconds,
+    }
 
 
 def record(number: int, seed: int = SEED) -> bytes:
@@ -102,11 +108,13 @@ class Speeds:
         for row, (x0, y0, x1, y1, _) in enumerate(where):
             (ax, ay), (bx, by) = on_street(x0, y0), on_street(x1, y1)
             km[row] = abs(bx - ax) + abs(by - ay)
-        state = pa.table({
-            "drives": _added(groups, "drives", np.ones(len(km))).astype(np.int64),
-            "km": _added(groups, "km", km),
-            "seconds": _added(groups, "seconds", where[:, 4]),
-        })  # fmt: skip
+        state = pa.table(
+            {
+                "drives": _added(groups, "drives", np.ones(len(km))).astype(np.int64),
+                "km": _added(groups, "km", km),
+                "seconds": _added(groups, "seconds", where[:, 4]),
+            }
+        )
         km_h = state["km"].to_numpy() / state["seconds"].to_numpy() * 3600
         return Reduced(state, pa.table({"taxi": groups.keys["taxi"], "drives": state["drives"], "km_h": km_h}))
 
@@ -122,10 +130,12 @@ class Zones:
     def __call__(self, groups: Groups) -> Reduced:
         where, zone = _numbers(groups, "x0", "y0", "x1", "y1"), self.city.zone
         crossings = np.array([zone(x0, y0) != zone(x1, y1) for x0, y0, x1, y1 in where], np.float64)
-        state = pa.table({
-            "drives": _added(groups, "drives", np.ones(len(where))).astype(np.int64),
-            "crossings": _added(groups, "crossings", crossings).astype(np.int64),
-        })  # fmt: skip
+        state = pa.table(
+            {
+                "drives": _added(groups, "drives", np.ones(len(where))).astype(np.int64),
+                "crossings": _added(groups, "crossings", crossings).astype(np.int64),
+            }
+        )
         return Reduced(state, state.add_column(0, "taxi", groups.keys["taxi"]))
 
 

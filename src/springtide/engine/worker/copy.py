@@ -14,9 +14,9 @@ from springtide import faults
 from springtide.blocks.block import PART, BlockRef, checksum, format_slices
 from springtide.blocks.errors import BlockCorrupt
 from springtide.engine.worker.fault import Fault
-from springtide.engine.worker.opening import Opening, Parts
+from springtide.engine.worker.open_state import Opening, Parts
 from springtide.engine.worker.parcel import pack, pieces
-from springtide.engine.worker.task import Storage, here, partition, settle
+from springtide.engine.worker.task_context import Storage, here, partition, settle
 from springtide.ids import InstanceId, SliceId, WorkerId
 from springtide.state.layout import POSITION, Layout
 
@@ -104,9 +104,14 @@ class WriteParts:
             run = came[0][0].run
             slices = frozenset().union(*(errand.slices for errand, _ in came))
             part = blocks.write(
-                in_order([rows for _, rows in came]), operator=run.operator, epoch=run.epoch,
-                instance=InstanceId(partition()), kind=PART, slices=format_slices(slices), durable=False,
-            )  # fmt: skip
+                in_order([rows for _, rows in came]),
+                operator=run.operator,
+                epoch=run.epoch,
+                instance=InstanceId(partition()),
+                kind=PART,
+                slices=format_slices(slices),
+                durable=False,
+            )
             faults.fire("copy.written")
             yield _record(run=name, part=part.to_json())
 

@@ -14,9 +14,9 @@ import pyspark.daemon
 import pyspark.worker
 
 import springtide.engine.worker.copy
-import springtide.engine.worker.deposit
 import springtide.engine.worker.restore
-import springtide.engine.worker.rows
+import springtide.engine.worker.stateless
+import springtide.engine.worker.store
 import springtide.engine.worker.update  # noqa: F401
 
 work = pyspark.daemon.worker

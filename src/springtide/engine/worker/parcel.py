@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
-from springtide.engine.record import MapStats
+from springtide.engine.wire.commit_record import MapStats
 
 INSTANCE = "__springtide_instance"
 PARCEL = StructType(

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from springtide.engine.record import MapStats
-from springtide.engine.worker.hot import hot_keys
+from springtide.engine.wire.commit_record import MapStats
+from springtide.engine.worker.hot_keys import hot_keys
 from springtide.engine.worker.parcel import pack, parcel, pieces
-from springtide.engine.worker.task import here, naming, partition, settle
-from springtide.engine.worker.written import ReadBlocks
+from springtide.engine.worker.read_blocks import ReadBlocks
+from springtide.engine.worker.task_context import here, naming, partition, settle
 from springtide.metrics.report import HotKey, Sent
 from springtide.plan.routes import Arcs, Route
 from springtide.state.layout import POSITION
@@ -38,7 +38,7 @@ class Ready(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prepare:
+class PrepareRows:
     """Turn a partition's rows into one parcel a route."""
 
     step: str

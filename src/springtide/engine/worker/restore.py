@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from springtide import faults
 from springtide.blocks.block import BlockRef
-from springtide.engine.worker.task import Storage, here, settle
+from springtide.engine.worker.task_context import Storage, here, settle
 from springtide.ids import WorkerId
 
 

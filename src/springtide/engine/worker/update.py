@@ -10,13 +10,13 @@ import pyarrow as pa
 from springtide import faults
 from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef, format_slices
 from springtide.blocks.local import LocalBlocks
-from springtide.engine.record import CommitRecord, MapStats
-from springtide.engine.stopwatch import Stopwatch
-from springtide.engine.worker.housekeeping import Housekeeping
-from springtide.engine.worker.opening import Behind, Missing, Opening, Parts
+from springtide.engine.wire.commit_record import CommitRecord, MapStats
+from springtide.engine.wire.stopwatch import Stopwatch
+from springtide.engine.worker.cleanup import Housekeeping
+from springtide.engine.worker.open_state import Behind, Missing, Opening, Parts
 from springtide.engine.worker.parcel import Received, unpack
-from springtide.engine.worker.prepare import Prepare
-from springtide.engine.worker.task import Storage, here, host_report, naming, partition, resident_bytes, settle
+from springtide.engine.worker.prepare import PrepareRows
+from springtide.engine.worker.task_context import Storage, here, host_report, naming, partition, resident_bytes, settle
 from springtide.ids import Epoch, InstanceId, WorkerId
 from springtide.metrics.report import InstanceReport
 from springtide.plan.plan import OperatorPlan
@@ -42,7 +42,7 @@ class Update:
     chain: tuple[BlockRef, ...]
     moment: Moment
     housekeeping: Housekeeping
-    prepare: Prepare | None = None
+    prepare: PrepareRows | None = None
     """How to prepare rows that come as they are; None if they come in parcels."""
     behind: tuple[Behind, ...] = ()
     """Slices that a new owner takes over from an older state."""
@@ -96,10 +96,19 @@ class Update:
             run = writing.result()
         faults.fire("block.written", self.epoch)
         report = InstanceReport(
-            instance, sum(a.num_rows for a in rows.arrivals), results.num_rows, watch["idle"],
-            watch["deserialise"], watch["process"], watch["serialise"], time.process_time() - cpu, resident_bytes(),
-            planned, opening.census(rows.arrivals), host_report(),
-        )  # fmt: skip
+            instance,
+            sum(a.num_rows for a in rows.arrivals),
+            results.num_rows,
+            watch["idle"],
+            watch["deserialise"],
+            watch["process"],
+            watch["serialise"],
+            time.process_time() - cpu,
+            resident_bytes(),
+            planned,
+            opening.census(rows.arrivals),
+            host_report(),
+        )
         replaced = tuple(opening.counted[run.name] for run in updated.replaced)
         added = updated.keys_added + sum(c.keys_added for c in owed)
         removed = updated.keys_removed + sum(c.keys_removed for c in owed)
@@ -119,10 +128,15 @@ class Update:
             return None
         mine = frozenset(self.plan.slices_of(instance)) - self.plan.stalled
         return blocks.write(
-            rows, operator=self.step, epoch=self.epoch, instance=instance, kind=RUN,
-            slices=format_slices(mine), expires_us=_expiry_range(rows, self.logic.layout),
+            rows,
+            operator=self.step,
+            epoch=self.epoch,
+            instance=instance,
+            kind=RUN,
+            slices=format_slices(mine),
+            expires_us=_expiry_range(rows, self.logic.layout),
             durable=self.write_durable,
-        )  # fmt: skip
+        )
 
     def _write_all(
         self, blocks: LocalBlocks, tables: list[pa.Table], instance: InstanceId, kind: str, *, durable: bool = True
@@ -136,9 +150,7 @@ class Update:
     ) -> BlockRef | None:
         if not rows.num_rows:
             return None
-        return blocks.write(
-            rows, operator=self.step, epoch=self.epoch, instance=instance, kind=kind, durable=durable
-        )
+        return blocks.write(rows, operator=self.step, epoch=self.epoch, instance=instance, kind=kind, durable=durable)
 
 
 def _batch(record: CommitRecord) -> pa.RecordBatch:

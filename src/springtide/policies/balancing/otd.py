@@ -18,7 +18,7 @@ from functools import cached_property
 
 from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
-from springtide.metrics.snapshot import Slice, Snapshot, Worker
+from springtide.metrics.snapshot import MeasuredWorker, Slice, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance
 from springtide.policies.load import busy
 from springtide.policies.past import Past, enacted
@@ -82,7 +82,7 @@ class Otd:
             return self._localised(deployment)
         return Hold("no worker's load is high, and none is low")
 
-    def _balanced(self, deployment: "_Deployment", hot: Worker, room: str) -> Decision:
+    def _balanced(self, deployment: "_Deployment", hot: MeasuredWorker, room: str) -> Decision:
         pairs = deployment.pairs_from(hot.id)
         if not pairs:
             return Hold(f"{busy(hot)}; none of its slices fits on the {room} with room", warning=True)
@@ -95,13 +95,13 @@ class Otd:
             return Hold(f"no worker's load is high, and no move saves more than {count(self.gain)} bytes/s of traffic")
         return _move(best, f"no worker's load is high; {_change(best.gain)}")
 
-    def _high(self, worker: Worker) -> bool:
+    def _high(self, worker: MeasuredWorker) -> bool:
         return worker.queue_rows > self.queue_high or worker.cpu > self.cpu_high
 
-    def _low(self, worker: Worker) -> bool:
+    def _low(self, worker: MeasuredWorker) -> bool:
         return worker.queue_rows <= self.queue_low and worker.cpu <= self.cpu_low
 
-    def _pressure(self, worker: Worker) -> tuple[float, float]:
+    def _pressure(self, worker: MeasuredWorker) -> tuple[float, float]:
         """How far above the high marks; the further mark counts first."""
         queue = worker.queue_rows / self.queue_high if self.queue_high else worker.queue_rows
         cpu = worker.cpu / self.cpu_high if self.cpu_high else worker.cpu

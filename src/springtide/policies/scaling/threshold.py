@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from springtide.errors import BadValue
 from springtide.ids import SliceId
-from springtide.metrics.snapshot import Slice, Snapshot, Worker
+from springtide.metrics.snapshot import MeasuredWorker, Slice, Snapshot
 from springtide.plan.ring import Load, Thresholds
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.load import busy
@@ -40,7 +40,7 @@ class Threshold:
             return self._relieved(snapshot, max(overloaded, key=lambda w: (w.queue_rows, w.cpu)))
         return self._shrunk(snapshot.workers)
 
-    def _relieved(self, snapshot: Snapshot, hot: Worker) -> Decision:
+    def _relieved(self, snapshot: Snapshot, hot: MeasuredWorker) -> Decision:
         """Ask the neighbour, or let it ask its own neighbour first, and so on around the ring."""
         around = _clockwise(snapshot.workers, hot)
         for giver, taker in zip([hot, *around], around, strict=False):
@@ -50,33 +50,35 @@ class Threshold:
                     return self._shared(hot, giver, taker, shared)
         return Scale(len(snapshot.workers) + 1, f"{busy(hot)}, and no other worker has room")
 
-    def _shared(self, hot: Worker, giver: Worker, taker: Worker, shared: Sequence[Slice]) -> Rebalance:
+    def _shared(
+        self, hot: MeasuredWorker, giver: MeasuredWorker, taker: MeasuredWorker, shared: Sequence[Slice]
+    ) -> Rebalance:
         why = f"{busy(hot)}; {busy(taker)} and takes {plural(len(shared), 'slice')}"
         if giver is not hot:
             why += f" of {giver.id} so that this one can help"
         numbers = frozenset(s.number for s in shared)
         return Rebalance(shared[0].operator, numbers, giver.id, taker.id, why)
 
-    def _shrunk(self, workers: Sequence[Worker]) -> Decision:
+    def _shrunk(self, workers: Sequence[MeasuredWorker]) -> Decision:
         for worker, neighbour in zip(workers, (*workers[1:], *workers[:1]), strict=True):
             if worker is not neighbour and self._light(worker) and self._light(neighbour):
                 why = f"{busy(worker)}; {busy(neighbour)} and can take over from it"
                 return Scale(len(workers) - 1, why)
         return Hold("no worker is overloaded, and no two neighbours are light")
 
-    def _overloaded(self, worker: Worker) -> bool:
+    def _overloaded(self, worker: MeasuredWorker) -> bool:
         return worker.queue_rows >= self.queue_high and worker.cpu >= self.cpu_high
 
-    def _light(self, worker: Worker) -> bool:
+    def _light(self, worker: MeasuredWorker) -> bool:
         return Thresholds(self.queue_low, self.cpu_low).admit(Load(worker.queue_rows, worker.cpu))
 
 
-def _clockwise(workers: Sequence[Worker], start: Worker) -> list[Worker]:
+def _clockwise(workers: Sequence[MeasuredWorker], start: MeasuredWorker) -> list[MeasuredWorker]:
     at = workers.index(start)
     return [*workers[at + 1 :], *workers[:at]]
 
 
-def _half(slices: Sequence[Slice], giver: Worker, taker: Worker) -> list[Slice]:
+def _half(slices: Sequence[Slice], giver: MeasuredWorker, taker: MeasuredWorker) -> list[Slice]:
     """The half of a worker's slices that is nearest to the other one, of the operator that is busiest there.
 
     None if no operator has two slices there.

@@ -22,7 +22,7 @@ from springtide.policies.shedding.limits import Limits, below, sheds
 from springtide.policies.shedding.model import InstanceKey, Model
 from springtide.policies.shedding.probabilities import admit_probabilities, desired_of_tasks, keep_probabilities
 from springtide.policies.shedding.relocate import Minima, minima, relocated
-from springtide.policies.shedding.verdict import Move, QodDecision
+from springtide.policies.shedding.verdict import InstanceMove, QodDecision
 
 
 def decide(model: Model, warming: Collection[InstanceKey] = frozenset(), *, seed: int = 0) -> QodDecision:
@@ -73,7 +73,7 @@ def _risen(held: Minima, costs: Floats, wanted: Floats, limits: Limits) -> Rise:
     return rise
 
 
-def _decision(model: Model, rise: Rise, limits: Limits, moves: list[Move], current: Floats) -> QodDecision:
+def _decision(model: Model, rise: Rise, limits: Limits, moves: list[InstanceMove], current: Floats) -> QodDecision:
     graph, names = model.graph, model.graph.names
     desired = desired_of_tasks(graph, rise.levels)
     return QodDecision(

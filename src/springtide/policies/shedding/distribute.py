@@ -15,7 +15,7 @@ import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints
 from springtide.policies.shedding.cpu import CORE, obtained_accuracy, slack
-from springtide.policies.shedding.graph import Graph
+from springtide.policies.shedding.graph import TaskGraph
 from springtide.policies.shedding.leftover import use_the_rest
 from springtide.policies.shedding.turn import Turn, turn_of
 
@@ -27,7 +27,7 @@ CLOSE = 1e-9
 class Rise:
     """Accuracies on their way up; one decision's own working memory."""
 
-    graph: Graph
+    graph: TaskGraph
     costs: Floats
     """By task: the cores that full accuracy takes an instance."""
     task: Ints

@@ -56,14 +56,16 @@ QueryFields = Query | tuple[str, int, float]
 
 
 @dataclass(frozen=True)
-class Graph:
+class TaskGraph:
     """Tasks and queries by number: what follows from how they are linked is worked out once."""
 
     tasks: tuple[Task, ...]
     queries: tuple[Query, ...]
 
     @classmethod
-    def since(cls, before: "Graph | None", tasks: Iterable[TaskFields], queries: Iterable[QueryFields]) -> "Graph":
+    def since(
+        cls, before: "TaskGraph | None", tasks: Iterable[TaskFields], queries: Iterable[QueryFields]
+    ) -> "TaskGraph":
         """The graph of a cycle; that of the cycle before if nothing was linked anew, with all that was worked out."""
         tasks, queries = tuple(tasks), tuple(queries)
         if before is not None and before.tasks == tasks and before.queries == queries:

@@ -6,7 +6,7 @@ import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints, lowest
 from springtide.policies.shedding.distribute import Rise
-from springtide.policies.shedding.graph import Graph
+from springtide.policies.shedding.graph import TaskGraph
 from springtide.policies.shedding.model import Model
 from springtide.policies.shedding.verdict import Shed
 
@@ -17,7 +17,7 @@ CLOSE = 1e-9
 class Limits:
     """The most accurate that a query may be, however much CPU there is."""
 
-    graph: Graph
+    graph: TaskGraph
     most: Floats = field(init=False)
     """By query."""
     one_core: dict[int, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Limits:
         self.most = np.minimum(self.most, least)
 
 
-def below(graph: Graph, levels: Floats) -> tuple[str, ...]:
+def below(graph: TaskGraph, levels: Floats) -> tuple[str, ...]:
     """The queries that do not get their minimum accuracy."""
     return tuple([graph.queries[query].name for query in np.flatnonzero(levels < graph.query_minima - CLOSE).tolist()])
 

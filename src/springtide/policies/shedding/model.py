@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from springtide.policies.shedding.arrays import Floats, Ints, floats, highest, ints, lowest, sound, total
-from springtide.policies.shedding.graph import BadModel, Graph
+from springtide.policies.shedding.graph import BadModel, TaskGraph
 
 Edge = tuple[str, str]
 """A task and one that it feeds."""
@@ -51,7 +51,7 @@ class Machine:
 class Model:
     """One cycle: the graph, who runs where, and what was measured."""
 
-    graph: Graph
+    graph: TaskGraph
     machines: tuple[Machine, ...]
     instances: tuple[TaskInstance, ...]
     out_rates: Mapping[Edge, float]

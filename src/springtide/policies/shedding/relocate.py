@@ -11,7 +11,7 @@ from springtide.policies.shedding.cpu import required_cpu
 from springtide.policies.shedding.model import InstanceKey, Model
 from springtide.policies.shedding.reschedule import Candidate, chosen
 from springtide.policies.shedding.scheduler import place
-from springtide.policies.shedding.verdict import Move
+from springtide.policies.shedding.verdict import InstanceMove
 
 CLOSE = 1e-9
 
@@ -52,7 +52,9 @@ def minima(model: Model, costs: Floats, accuracy: Floats) -> Minima:
     return Minima(model, cpu, model.place.copy(), room)
 
 
-def relocated(held: Minima, warming: Collection[InstanceKey], settling: Collection[int], seed: int) -> list[Move]:
+def relocated(
+    held: Minima, warming: Collection[InstanceKey], settling: Collection[int], seed: int
+) -> list[InstanceMove]:
     """Moves from machines that cannot hold all minima to machines that then still can; `held` follows them.
 
     Nobody leaves a machine where something is settling: what is measured there is not to be trusted yet.
@@ -77,7 +79,7 @@ def _crews(held: Minima, warming: Collection[InstanceKey]) -> list[Ints]:
     return np.split(movable[by_machine], np.searchsorted(where[by_machine], np.arange(1, len(model.machines))))
 
 
-def _from(machine: int, held: Minima, crew: Ints, random: Random) -> list[Move]:
+def _from(machine: int, held: Minima, crew: Ints, random: Random) -> list[InstanceMove]:
     model, needed, source = held.model, -float(held.room[machine]), held.model.machines[machine].id
     widest = float(held.room.max())  # That is another machine: this one has less than nothing.
     if widest <= CLOSE:
@@ -94,7 +96,7 @@ def _from(machine: int, held: Minima, crew: Ints, random: Random) -> list[Move]:
             f"instance {each.key[1]} of {each.key[0]} moves from {source} to {target}: the minimum accuracies "
             f"on {source} take {needed:.2f} cores too much; this one, of priority {each.priority}, frees {each.cpu:.2f}"
         )
-        moves.append(Move(each.key, source, target, each.cpu, reason))
+        moves.append(InstanceMove(each.key, source, target, each.cpu, reason))
     return moves
 
 

@@ -10,7 +10,7 @@ from springtide.policies.words import percent
 
 
 @dataclass(frozen=True)
-class Move:
+class InstanceMove:
     """Let an instance run on another worker."""
 
     instance: InstanceKey
@@ -65,7 +65,7 @@ class QodDecision:
     """By source: the probability of keeping a row that it fetched."""
     keep: Mapping[Edge, float]
     """By edge between tasks: the probability of keeping a row."""
-    moves: tuple[Move, ...]
+    moves: tuple[InstanceMove, ...]
     current: Mapping[str, float]
     """By task: the accuracy that was measured."""
     full_cpu: Mapping[str, float]

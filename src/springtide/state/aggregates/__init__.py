@@ -1,6 +1,14 @@
 """Aggregates for `key_by(...).aggregate(...)`: `agg.count()`, `agg.sum("price")`, ..."""
 
+from typing import Any
+
+from springtide.plugins import offered
 from springtide.state.aggregates.base import Aggregate, UnsupportedColumn
 from springtide.state.aggregates.functions import NoEstimate, count, distinct, max, mean, min, sum, top_k
 
 __all__ = ["Aggregate", "NoEstimate", "UnsupportedColumn", "count", "distinct", "max", "mean", "min", "sum", "top_k"]
+
+
+def __getattr__(name: str) -> Any:
+    """An aggregate that another package offers."""
+    return offered("springtide.aggregates", __name__, name)

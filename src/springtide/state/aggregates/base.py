@@ -62,9 +62,7 @@ def lengths(starts: Starts, rows: int) -> Starts:
     return np.diff(np.append(starts, rows))
 
 
-def reduce_segments(
-    ufunc: np.ufunc, values: pa.Array, starts: Starts, neutral: object, kind: pa.DataType
-) -> pa.Array:
+def reduce_segments(ufunc: np.ufunc, values: pa.Array, starts: Starts, neutral: object, kind: pa.DataType) -> pa.Array:
     """Fold each key's non-null values with a NumPy ufunc; a key with none gives null."""
     if not len(starts):
         return pa.array([], kind)

@@ -17,7 +17,7 @@ from springtide.state.aggregates.base import (
     require,
     segment_lists,
     sort_within,
-)  # fmt: skip
+)
 from springtide.state.keys import canonical, same
 
 
@@ -28,8 +28,11 @@ class Distinct:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
             kind is not None and not pa.types.is_nested(kind),
-            "distinct", self.column, kind, "numbers, strings, binary or times",
-        )  # fmt: skip
+            "distinct",
+            self.column,
+            kind,
+            "numbers, strings, binary or times",
+        )
         return [pa.list_(kind)]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:

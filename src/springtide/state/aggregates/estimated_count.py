@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from springtide.state.aggregates.base import Starts, lengths
 from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
 from springtide.state.aggregates.interval import count_interval
-from springtide.state.aggregates.sample import Shed, Z
+from springtide.state.aggregates.sample import ShedRows, Z
 
 COUNTS = [pa.int64(), pa.float64(), pa.float64()]
 """Seen, expected to be unseen, the variance of that."""
@@ -61,9 +61,7 @@ def counts(seen: npt.NDArray[np.int64], kept: float) -> list[pa.Array]:
     return [pa.array(n, kind) for n, kind in zip((seen, *scaled(seen, kept)), COUNTS, strict=True)]
 
 
-def scaled(
-    seen: npt.NDArray[np.generic], kept: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def scaled(seen: npt.NDArray[np.generic], kept: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """What is expected to be unseen beside this, and the weight of this in the variance."""
     if kept == 1.0:
         nothing = np.zeros(len(seen))
@@ -72,9 +70,9 @@ def scaled(
     return lost, lost / kept
 
 
-def shed_of(parts: list[pa.Array]) -> Shed:
+def shed_of(parts: list[pa.Array]) -> ShedRows:
     seen, unseen, variance = (part.to_numpy(zero_copy_only=False) for part in parts[:3])
-    return Shed(seen.astype(np.float64), unseen, variance)
+    return ShedRows(seen.astype(np.float64), unseen, variance)
 
 
 def accuracy(rows: pa.Array, unseen: pa.Array) -> pa.Array:

@@ -18,8 +18,11 @@ class Extreme:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
             kind is not None and not pa.types.is_nested(kind) and not pa.types.is_boolean(kind),
-            "max" if self.greatest else "min", self.column, kind, "a type with an order (numbers, strings, times)",
-        )  # fmt: skip
+            "max" if self.greatest else "min",
+            self.column,
+            kind,
+            "a type with an order (numbers, strings, times)",
+        )
         return [kind]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:

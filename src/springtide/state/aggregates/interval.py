@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from springtide.state.aggregates.sample import Floats, Moments, Shed, Z, ratio, student
+from springtide.state.aggregates.sample import Floats, Moments, ShedRows, Z, ratio, student
 from springtide.state.aggregates.spread import spread
 
 _MAY_BE_HIDDEN = 1e-6
@@ -25,7 +25,7 @@ class Interval:
     known: npt.NDArray[np.bool_]
 
 
-def count_interval(shed: Shed) -> tuple[Floats, Floats]:
+def count_interval(shed: ShedRows) -> tuple[Floats, Floats]:
     """How many rows may be unseen: all numbers u for which what was seen is no surprise.
 
     That is (estimate − u)² ≤ z² · the variance *if u were true*, with the mixture of p as it was seen; for one p it is
@@ -54,7 +54,7 @@ def _given_seen(low: Floats, seen: Floats, unseen: Floats, share: Floats, extra:
     return above
 
 
-def sum_interval(shed: Shed, moments: Moments) -> Interval:
+def sum_interval(shed: ShedRows, moments: Moments) -> Interval:
     """The sum of the unseen values: what their number leaves open, and what their spread does, at right angles.
 
     The first is the count's own interval times the mean value.
@@ -68,7 +68,7 @@ def sum_interval(shed: Shed, moments: Moments) -> Interval:
     return Interval(moments.unseen - down, moments.unseen + up, values.known)
 
 
-def mean_interval(shed: Shed, moments: Moments, mean: Floats) -> Interval:
+def mean_interval(shed: ShedRows, moments: Moments, mean: Floats) -> Interval:
     """The mean of all values, around its estimate: their number does not matter, their spread does."""
     values, rows = spread(shed, moments, mean), shed.seen + shed.unseen
     return Interval(mean - ratio(values.below, rows), mean + ratio(values.above, rows), values.known)

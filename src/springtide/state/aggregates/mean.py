@@ -16,8 +16,11 @@ class Mean:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
             kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)),
-            "mean", self.column, kind, "integers or floating-point numbers",
-        )  # fmt: skip
+            "mean",
+            self.column,
+            kind,
+            "integers or floating-point numbers",
+        )
         return [pa.float64(), pa.int64()]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:

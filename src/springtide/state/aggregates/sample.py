@@ -19,7 +19,7 @@ _STUDENT = np.array(
 
 
 @dataclass(frozen=True)
-class Shed:
+class ShedRows:
     """By key: rows seen, how many are expected to be unseen (Horvitz-Thompson), and the variance of that.
 
     The second is Σ (1 − p)/p over the seen rows, the third Σ (1 − p)/p².

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from springtide.state.aggregates.sample import Floats, Moments, Shed, ratio, student
+from springtide.state.aggregates.sample import Floats, Moments, ShedRows, ratio, student
 
 ENOUGH = 20
 """Fewer values than this do not show how large others may be."""
@@ -34,7 +34,7 @@ class Spread:
     known: npt.NDArray[np.bool_]
 
 
-def spread(shed: Shed, moments: Moments, mean: Floats) -> Spread:
+def spread(shed: ShedRows, moments: Moments, mean: Floats) -> Spread:
     """What the spread of the seen values says of the unseen ones, around this mean."""
     values, some_shed = shed.effective, shed.variance > 0
     squares = moments.second - 2 * mean * moments.first + mean**2 * shed.variance
@@ -49,7 +49,7 @@ def spread(shed: Shed, moments: Moments, mean: Floats) -> Spread:
     return Spread(np.where(lean < 0, farther, reach), np.where(lean > 0, farther, reach), known)
 
 
-def _lean(shed: Shed, moments: Moments, mean: Floats, squares: Floats) -> Floats:
+def _lean(shed: ShedRows, moments: Moments, mean: Floats, squares: Floats) -> Floats:
     """The skew of the seen values over the root of their number, from -1 to 1: one value that outweighs all others."""
     cubes = moments.third - 3 * mean * moments.second + 3 * mean**2 * moments.first - mean**3 * shed.variance
     noise = _NOISE * (np.abs(moments.third) + 3 * np.abs(mean) * moments.second)

@@ -14,7 +14,7 @@ from springtide.state.aggregates.base import (
     require,
     segment_lists,
     sort_within,
-)  # fmt: skip
+)
 from springtide.state.keys import canonical
 
 
@@ -30,8 +30,11 @@ class TopK:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
             kind is not None and not pa.types.is_nested(kind),
-            "top_k", self.column, kind, "a type with an order (numbers, strings, times)",
-        )  # fmt: skip
+            "top_k",
+            self.column,
+            kind,
+            "a type with an order (numbers, strings, times)",
+        )
         return [pa.list_(kind)]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:

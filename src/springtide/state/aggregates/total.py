@@ -18,8 +18,11 @@ class Sum:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
             kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)),
-            "sum", self.column, kind, "integers or floating-point numbers",
-        )  # fmt: skip
+            "sum",
+            self.column,
+            kind,
+            "integers or floating-point numbers",
+        )
         return [pa.int64() if pa.types.is_integer(kind) else pa.float64()]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:

@@ -1,0 +1,1 @@
+"""The experiments, each beside its peer."""

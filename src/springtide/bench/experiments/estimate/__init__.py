@@ -1,0 +1,1 @@
+"""How often the intervals of estimates hold the truth."""

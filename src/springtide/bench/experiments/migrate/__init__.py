@@ -1,0 +1,1 @@
+"""Dataflows that are moved to other workers while they run."""

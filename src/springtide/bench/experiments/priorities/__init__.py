@@ -1,0 +1,1 @@
+"""Two apps with more load than their workers hold."""

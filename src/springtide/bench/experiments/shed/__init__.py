@@ -1,0 +1,1 @@
+"""More rows than the machine can work on, with shedding and without."""

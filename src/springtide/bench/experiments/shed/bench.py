@@ -1,0 +1,198 @@
+"""More drives than the machine can work on: with shedding, and without it, on the same injection.
+
+Both are started and warmed before anything is measured, each in its own process and Spark. The capacity is measured of
+both in turn; the load is derived from that of the one without shedding. Then drives are injected to one while the other
+is idle, and the other way round. How fast the machine itself was is watched all the time.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean, median
+from typing import Concatenate
+
+from springtide.bench.experiments.shed.costs import cost_of_shed, costs_of_kept
+from springtide.bench.experiments.shed.figures import (
+    WITH,
+    WITHOUT,
+    accounting_error,
+    accuracies,
+    p99_latency,
+    recovered_cycles,
+    worst_lag,
+)
+from springtide.bench.experiments.shed.overload import Overload, Overloaded
+from springtide.bench.experiments.shed.picture import draw
+from springtide.bench.experiments.shed.promises import acted, growth
+from springtide.bench.experiments.shed.staged import Answer, Asked, Burst, Staged, Staging, on_stage, stage
+from springtide.bench.harness.arena import Arena, arena
+from springtide.bench.harness.bar_table import Table
+from springtide.bench.harness.findings import Figure, Findings, rounded
+from springtide.bench.harness.machine_speed import MachineWatch, Speed, usual_speed, worst_speed
+from springtide.testing.kafka import Broker
+
+MINIMA = {"speeds": 0.4, "zones": 0.6}
+FACTOR = 1.6
+LOW = 0.5
+STEP_S = 1.0
+TURNS = 2
+"""How often the capacity of each is measured."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run of the benchmark measured."""
+
+    tracks: Mapping[str, Overloaded]
+    capacities: Mapping[str, float]
+    """Drives a second."""
+    speeds: tuple[Speed, ...] = ()
+    costs: Mapping[str, float] | None = None
+
+
+class _StagedApp:
+    """An app that is staged in another process, and asked from this one."""
+
+    def __init__(self, place: Arena, process: str, staging: Staging) -> None:
+        self.place, self.process, self.staging = place, process, staging
+        place.call(process, stage, staging)
+
+    def ask(
+        self, what: Callable[Concatenate[Staged, Asked], Answer], *some: Asked.args, **more: Asked.kwargs
+    ) -> Answer:
+        return self.place.call(self.process, partial(on_stage, self.staging.name, what, *some, **more))
+
+    def burst(self, rows: int) -> Burst:
+        return self.ask(Staged.burst, rows)
+
+    def shed(self, accuracies: Mapping[str, float]) -> None:
+        self.ask(Staged.shed, accuracies)
+
+
+@dataclass(frozen=True)
+class ShedBench:
+    factor: float = FACTOR
+    """The peak, in times of the capacity."""
+    step: bool = False
+    """The rate rises in a second."""
+    phases_s: tuple[float, float, float, float] = (50.0, 60.0, 20.0, 15.0)
+    settle_s: float = 15.0
+    warm_s: float = 45.0
+    """The longest that each may take to warm up."""
+    largest_burst: int = Staging.largest_burst
+    rounds: int = 3
+    """Of the costs of rows, which are left out for a step."""
+
+    @classmethod
+    def quick(cls, factor: float = FACTOR, step: bool = False) -> "ShedBench":
+        """Shorter phases, one round."""
+        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, largest_burst=2_000, rounds=1)
+
+    @property
+    def course(self) -> Overload:
+        rise_s, stay_s, fall_s, low_s = self.phases_s
+        return Overload((STEP_S if self.step else rise_s, stay_s, fall_s, low_s), self.settle_s, (LOW, self.factor))
+
+    @property
+    def name(self) -> str:
+        """Of its picture: other forms do not overwrite it."""
+        return "shed" + ("" if self.factor == FACTOR else f"-{self.factor:g}") + ("-step" if self.step else "")
+
+    def run(self) -> Findings:
+        with Broker() as broker, arena("shed") as place, MachineWatch() as watch:
+            without, with_ = self._stage(place, broker.servers)
+            turns = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(TURNS)]
+            capacities = {
+                name: median(burst.rows / burst.seconds for burst in bursts)
+                for name, bursts in zip((WITHOUT, WITH), zip(*turns, strict=True), strict=True)
+            }
+            costs = None
+            if not self.step:
+                rows = turns[-1][0].rows
+                kept = costs_of_kept(without.burst, with_.burst, rows, self.rounds)
+                costs = {"cost_of_kept_row": kept.kept_row, "cost_of_shed_row": self._cost_of_shed(with_, rows)}
+            # The app that may not shed is minutes behind in the end. It comes last, so nobody waits for it.
+            with_.ask(Staged.inject, self.course, capacities[WITHOUT], drain=True)
+            without.ask(Staged.inject, self.course, capacities[WITHOUT], drain=False)
+            tracks = {WITH: with_.ask(Staged.end), WITHOUT: without.ask(Staged.end)}
+        return self._findings(Measured(tracks, capacities, tuple(watch.speeds), costs))
+
+    def _stage(self, place: Arena, servers: str) -> "tuple[_StagedApp, _StagedApp]":
+        """Both are started at once: nothing is measured yet."""
+        wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
+        stagings = [
+            Staging(name, servers, place.scratch / name, minima, self.warm_s, largest_burst=self.largest_burst)
+            for name, minima in wanted.items()
+        ]
+        with ThreadPoolExecutor() as threads:
+            first, second = (threads.submit(_StagedApp, place, staging.name, staging) for staging in stagings)
+            return first.result(), second.result()
+
+    def _cost_of_shed(self, beside: "_StagedApp", rows: int) -> float:
+        """In an app all of whose rows may go, in the Spark of the one that may shed."""
+        name = "free"
+        staging = replace(
+            beside.staging, name=name, directory=beside.place.scratch / name, minima=dict.fromkeys(MINIMA, 0.0)
+        )
+        free = _StagedApp(beside.place, beside.process, staging)
+        cost = cost_of_shed(free.burst, free.shed, rows, self.rounds)
+        free.ask(Staged.leave)
+        return cost
+
+    def _findings(self, measured: Measured) -> Findings:
+        figures: dict[str, Figure] = {"factor": self.factor}
+        table = Table(figures)
+        ours = measured.tracks[WITH]
+        for what, measure, bar in (
+            ("lag_cycles", worst_lag, "2"),
+            ("recovered_cycles", recovered_cycles, "3"),
+            ("p99_latency_s", p99_latency, ""),
+        ):
+            table.both(what, {name: measure(track) for name, track in measured.tracks.items()}, bar)
+        errors = {name: accounting_error(track) for name, track in measured.tracks.items()}
+        figures["accounting_error"] = sum(errors.values())
+        table.rows.append(["accounting error", *(str(error) for error in errors.values()), "0"])
+        for query, minimum in MINIMA.items():
+            shares = [share for _, share in accuracies(ours, query)] or [1.0]
+            figures[f"accuracy_{query}_mean"] = rounded(fmean(shares))
+            figures[f"accuracy_{query}_worst"] = rounded(min(shares))
+            table.rows.append(
+                [f"accuracy of {query}, mean (worst)", f"{fmean(shares):.3f} ({min(shares):.3f})", "1", f"{minimum:g}"]
+            )
+        self._promises(ours, table)
+        for name, cost in (measured.costs or {}).items():
+            table.one(name, cost, "1.1" if name == "cost_of_kept_row" else "0.1")
+        _machine(measured, table)
+        table.both("capacity_rows_per_s", {name: round(measured.capacities[name]) for name in measured.tracks})
+        figures["rows_with"] = ours.sent
+        series = {query: (minimum, accuracies(ours, query)) for query, minimum in MINIMA.items()}
+        return Findings(
+            self.name,
+            ["", *measured.tracks, "bar"],
+            table.rows,
+            figures,
+            lambda axes: draw(axes, measured.tracks, self.course, measured.capacities[WITHOUT], series),
+        )
+
+    def _promises(self, track: Overloaded, table: Table) -> None:
+        grown = growth(track)
+        if grown is not None:
+            table.one("lag_growth_rows", grown.lag_rows)
+            table.one("foretold_growth_rows", grown.foretold_rows)
+            table.one("growth_over_foretold", grown.lag_rows / grown.foretold_rows, "0.9 to 1.1")
+        if self.step:
+            answer = acted(track)
+            table.one("acted_s", None if answer is None else answer.acted_s)
+            table.one("acted_bar_s", None if answer is None else answer.bar_s)
+            table.one("acted_over_bar", None if answer is None else answer.acted_s / answer.bar_s, "1")
+
+
+def _machine(measured: Measured, table: Table) -> None:
+    """How fast the machine itself was: in one injection over the other, and in its worst ten seconds."""
+    found = {name: usual_speed(measured.speeds, t.began_s, t.ended_s) for name, t in measured.tracks.items()}
+    ours, peers = found[WITH], found[WITHOUT]
+    if ours is not None and peers is not None:
+        table.one("machine_speed_with_over_without", ours / peers)
+    table.one("machine_speed_worst", worst_speed(measured.speeds))
+    table.one("machine_stolen_share", fmean(speed.stolen for speed in measured.speeds) if measured.speeds else 0.0)

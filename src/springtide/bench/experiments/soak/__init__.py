@@ -1,0 +1,1 @@
+"""Whether an app can run for weeks."""

@@ -1,0 +1,1 @@
+"""What experiments share: contestants in processes of their own, trials, findings."""

@@ -1,0 +1,60 @@
+"""The app as it is being written."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from springtide.connectors.sources import SourceSpec, as_source
+from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.graph import Graph, Node, Sink, Source
+from springtide.dataflow.restrictions import Restrictions
+from springtide.dataflow.stream import Stream
+from springtide.ids import valid_name
+from springtide.state.position import DEFAULT_SLICES, slice_bits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Dataflow:
+    """A dataflow: named steps from sources to sinks. `slices` cuts the key space of keyed steps."""
+
+    def __init__(self, name: str, *, slices: int = DEFAULT_SLICES) -> None:
+        self.name = valid_name("the app", name)
+        slice_bits(slices)
+        self.slices = slices
+        self._nodes: dict[str, Node] = {}
+
+    def source(
+        self,
+        name: str,
+        source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any",
+        *,
+        utility: str | None = None,
+    ) -> Stream:
+        """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session.
+
+        With `utility`, an SQL expression over its columns, rows that are worth little are shed first when queries of
+        the app give way; without, rows are shed at random.
+        """
+        spec = as_source(name, source)
+        if utility is not None and (not isinstance(utility, str) or not utility.strip()):
+            raise BadGraph(name, "a utility that is an SQL expression, such as 'if(vip, 1, 0)'", repr(utility))
+        self.add(Source(name, spec, utility))
+        return spec.attach(Stream(self, name))
+
+    def add(self, node: Node) -> None:
+        valid_name("the step", node.name)
+        if node.name in self._nodes:
+            raise BadGraph(node.name, "a name of its own", "a name that another step has already")
+        self._nodes[node.name] = node
+
+    def restrict(self, sink: str, restrictions: Restrictions) -> None:
+        """Say what holds for a query."""
+        node = self._nodes[sink]
+        assert isinstance(node, Sink)
+        self._nodes[sink] = replace(node, restrictions=restrictions)
+
+    def graph(self) -> Graph:
+        """The dataflow as it stands, checked and frozen."""
+        return Graph(tuple(self._nodes.values()))

@@ -1,0 +1,1 @@
+"""Seeded rows that are due by the wall clock, as a source."""

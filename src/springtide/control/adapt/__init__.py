@@ -1,0 +1,1 @@
+"""An app that adapts by itself: the loop, its settings, its ledger."""

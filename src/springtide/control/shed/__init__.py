@@ -1,0 +1,1 @@
+"""The controller that sheds: what apps bring to a cycle, what is decided, its log."""

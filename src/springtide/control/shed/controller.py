@@ -1,0 +1,302 @@
+"""The economy of a cluster: once in a cycle, who gives way and by how much. Admit, shed; scaling is the loop's."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from springtide.control.shed.config import SheddingConfig
+from springtide.control.shed.log import ShedDecision, ShedLog
+from springtide.control.shed.offer import Offer
+from springtide.control.shed.tenant import Tenant
+from springtide.logs import room_logger
+from springtide.migration.errors import Refused
+from springtide.policies.shedding.controller import decide
+from springtide.policies.shedding.graph import TaskGraph
+from springtide.policies.shedding.model import InstanceKey, Machine, Model
+from springtide.policies.shedding.verdict import QodDecision
+from springtide.policies.shedding.warmup import WarmUp, still_warming
+from springtide.waits import let_go
+
+log = room_logger(__name__)
+
+FEWEST = 100
+"""Rows that a source may give in an epoch, however dear they are."""
+JUMP = 1.15
+"""So many times the rows that the last decision was made for are no noise, and not to wait for the next one."""
+STEADY = 0.05
+"""Rates that differ by less are the same load."""
+GENTLE, SMALL = 0.2, 0.015
+"""Under the same load an accuracy goes this share of its way in a cycle, and no more than that at once: what makes it
+move is then mostly the noise of measuring."""
+FAR = 0.1
+"""An accuracy that is further from its goal, in two cycles running, is not so because of noise."""
+TINY = 0.005
+"""Accuracies that differ by less are not worth a change."""
+ENOUGH = 0.9
+"""How many times the load has to fit for an app that sheds nothing to go on so: what is planned has a margin."""
+TO_SPARE = 1.1
+"""How many times the load has to fit for shedding to end at once."""
+
+
+@dataclass
+class Memory:
+    """What one cycle leaves for the next."""
+
+    at: float = float("-inf")
+    full_cpu: Mapping[str, float] = field(default_factory=dict)
+    warming: tuple[WarmUp, ...] = ()
+    graph: TaskGraph | None = None
+    comes: dict[str, float] = field(default_factory=dict)
+    """By app: the rows a second that came."""
+    goals: Mapping[str, float] = field(default_factory=dict)
+    """By query: the accuracy that it could have had."""
+    met: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """By app: the rows a second to be dealt with, and the workers for them, when its accuracies were last set anew."""
+
+
+class SheddingController:
+    """One for all apps that share a cluster; they come and go."""
+
+    def __init__(self, config: SheddingConfig, clock: Callable[[], float] = time.time) -> None:
+        self.config, self.clock = config, clock
+        self._tenants: dict[str, tuple[Tenant, ShedLog]] = {}
+        self._memory = Memory()
+        self._turn = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+        """Of the present thread: one that is told to end has had an event of its own."""
+
+    def join(self, tenant: Tenant, shed_log: ShedLog) -> None:
+        """An app is there; the cycles begin with the first that may shed."""
+        with self._turn:
+            self._tenants[tenant.app] = (tenant, shed_log)
+            if self._thread is None and tenant.graph.may_shed:
+                self._stopped = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._stopped,), name="springtide-shedding", daemon=True
+                )
+                self._thread.start()
+
+    def leave(self, app: str) -> None:
+        """An app has ended; with the last that may shed, so do the cycles."""
+        with self._turn:
+            self._tenants.pop(app, None)
+            self._memory.comes.pop(app, None)
+            self._memory.met.pop(app, None)
+            if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
+                return
+            thread, self._thread = self._thread, None
+            self._stopped.set()
+        if thread is not None and thread is not threading.current_thread():
+            let_go(thread)
+
+    def _run(self, stopped: threading.Event) -> None:
+        self._memory.at = self.clock()
+        while not stopped.wait(min(self.config.look_s, self.config.cycle_s)):
+            try:
+                self.look()
+            except Exception as error:
+                # Whatever goes wrong here, the apps go on as they are, and people can read why.
+                log.exception("the controller could not decide")
+                self._note(f"the controller could not decide: {type(error).__name__}: {error}")
+
+    def look(self) -> QodDecision | None:
+        """A cycle, if it is time for one or a load has jumped; None if not."""
+        due = self.clock() - self._memory.at >= self.config.cycle_s
+        return self.cycle() if due or self._jumped() else None
+
+    def _jumped(self) -> bool:
+        """Whether much more comes than the last decision was made for."""
+        with self._turn:
+            for tenant, _ in self._tenants.values():
+                before, seen = self._memory.comes.get(tenant.app), tenant.look(self.config.cycle_s)
+                if before and seen is not None and seen.arriving > JUMP * before:
+                    return True
+        return False
+
+    def cycle(self) -> QodDecision | None:
+        """Look, decide, record, enact; None if there was too little to see."""
+        with self._turn:
+            self._memory.at = self.clock()
+            tenants = [tenant for tenant, _ in self._tenants.values()]
+            seen = {tenant: tenant.observe(self.config) for tenant in tenants}
+            offers = {tenant: offer for tenant, offer in seen.items() if offer is not None}
+            if not offers:
+                return None
+            model = self._model(offers)
+            memory = self._memory
+            memory.warming = still_warming(memory.warming, model, self.clock())
+            decision = decide(model, {each.key for each in memory.warming})
+            memory.full_cpu = decision.full_cpu
+            wanted = self._wanted(offers, decision, _room(model, decision))
+            memory.goals = decision.accuracy
+            for tenant, offer in offers.items():
+                memory.comes[tenant.app] = offer.comes
+                self._enact(tenant, offer, wanted[tenant], decision)
+            self._move(tenants, decision)
+            return decision
+
+    def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
+        machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
+        several = len(offers) > 1
+        instances = tuple(i for tenant, offer in offers.items() for i in tenant.instances(offer, among_others=several))
+        there = {instance.task for instance in instances}
+        tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
+        queries = tuple(query for tenant in offers for query in tenant.queries())
+        self._memory.graph = TaskGraph.since(self._memory.graph, tasks, queries)
+        return Model(
+            self._memory.graph,
+            tuple(Machine(worker, cores) for worker, cores in machines.items()),
+            instances,
+            dict(rate for tenant, offer in offers.items() for rate in tenant.out_rates(offer)),
+            dict(rate for tenant, offer in offers.items() for rate in tenant.offered(offer)),
+            {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
+        )
+
+    def _wanted(
+        self, offers: Mapping[Tenant, Offer], decision: QodDecision, room: float
+    ) -> dict[Tenant, dict[str, float]]:
+        """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
+
+        Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
+        on its way. While all apps keep up, none begins to shed: what was seen counts more than what is reckoned.
+        """
+        all_keep_up = all(offer.keeps_up for offer in offers.values())
+        # Apps share the cores: if one's load has changed, all are set anew, or a steady one would not give way to it.
+        changed = [tenant for tenant, offer in offers.items() if not self._steady(tenant, offer)]
+        wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
+        queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
+        ceiling: dict[int, float] = {}
+        for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
+            name = tenant.step(query.name) or query.name
+            now, goal = tenant.accuracy[name], decision.accuracy[query.name]
+            least = offers[tenant].least[name]
+            most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
+            if now == 1 and all_keep_up:
+                goal = now
+            elif not changed and room < TO_SPARE:
+                before = self._memory.goals.get(query.name, now)
+                goal = now if now == 1 and room > ENOUGH else _gently(now, goal, before)
+            asked = max(least, min(goal, now + self.config.rise, most))
+            wanted[tenant][name] = asked
+            if asked < goal:
+                ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
+                self._memory.met.pop(tenant.app, None)  # It is on its way, and goes on in the next cycle.
+        return wanted
+
+    def _steady(self, tenant: Tenant, offer: Offer) -> bool:
+        """Whether an app has the load and the workers that its accuracies were set for; if not, they are set anew."""
+        due, workers = sum(offer.rates.values()), len(offer.snapshot.workers)
+        met, were = self._memory.met.get(tenant.app, (0.0, 0))
+        if workers == were and abs(due - met) <= STEADY * met:
+            return True
+        self._memory.met[tenant.app] = (due, workers)
+        return False
+
+    def _enact(self, tenant: Tenant, offer: Offer, wanted: Mapping[str, float], decision: QodDecision) -> None:
+        rows = _admitted(offer, tenant.shares(wanted))
+        if wanted != tenant.accuracy:
+            tenant.shed(wanted)
+        if rows:
+            tenant.admit(rows)
+        _, shed_log = self._tenants[tenant.app]
+        before = shed_log.last
+        shed_log.add(
+            ShedDecision(
+                self.clock(),
+                wanted,
+                rows,
+                (*_shortage(tenant, offer), *_told(tenant, decision)),
+                comes=round(offer.comes, 1),
+                allowed=_finite(offer.allowed),
+                missing=round(offer.missing, 1),
+            )
+        )
+        _tell(tenant, before, shed_log.last)
+
+    def _move(self, tenants: list[Tenant], decision: QodDecision) -> None:
+        for move in decision.moves:
+            for tenant in tenants:
+                step = tenant.step(move.instance[0])
+                if step is not None:
+                    self._moved(tenant, step, move.instance, move.target, move.reason)
+
+    def _moved(self, tenant: Tenant, step: str, instance: InstanceKey, target: str, reason: str) -> None:
+        _, shed_log = self._tenants[tenant.app]
+        try:
+            tenant.move(step, instance[1], target)
+        except Refused as refused:
+            shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",)))
+        else:
+            self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock()))
+            shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
+
+    def _note(self, reason: str) -> None:
+        with self._turn:
+            for tenant, shed_log in self._tenants.values():
+                shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
+
+
+def _gently(now: float, goal: float, before: float) -> float:
+    """A small step of the way to a goal, if it is worth one; to full accuracy it always is.
+
+    If the goal of the cycle before was far away in the same direction, it is no noise: as far as both go.
+    """
+    least = min(goal, before) if goal > now else max(goal, before)
+    if (goal - now) * (before - now) > 0 and abs(least - now) > FAR:
+        return least
+    if goal >= 1:
+        return min(1.0, now + SMALL)
+    step = max(-SMALL, min(SMALL, GENTLE * (goal - now)))
+    return now if abs(step) < TINY else now + step
+
+
+def _admitted(offer: Offer, shares: Mapping[str, float]) -> dict[str, int]:
+    """By source: the rows that the longest epoch has room for; nothing if that is not known."""
+    rows, due = offer.rows_an_epoch(shares), sum(offer.rates.values())
+    if rows is None or due <= 0:
+        return {}
+    return {name: max(FEWEST, round(rows * rate / due)) for name, rate in offer.rates.items() if rate > 0}
+
+
+def _room(model: Model, decision: QodDecision) -> float:
+    """How many times the work of all tasks at full accuracy fits into the fullest machine."""
+    load: dict[str, float] = {}
+    for instance in model.instances:
+        load[instance.worker] = load.get(instance.worker, 0.0) + decision.full_cpu.get(instance.task, 0.0)
+    free = dict(zip(model.machine_index, model.available.tolist(), strict=True))
+    return min((free[worker] / cores for worker, cores in load.items() if cores > 0), default=math.inf)
+
+
+def _shortage(tenant: Tenant, offer: Offer) -> tuple[str, ...]:
+    """What is said when not even the minimum accuracies fit."""
+    if not offer.missing:
+        return ()
+    return (
+        f"{tenant.app}: {offer.comes:,.0f} rows/s come, and the minimum accuracies leave room for "
+        f"{offer.allowed:,.0f}: {offer.missing:,.0f} rows/s have to wait; more workers or lower minima would help",
+    )
+
+
+def _tell(tenant: Tenant, before: ShedDecision | None, now: ShedDecision | None) -> None:
+    """Put a shortage into the log of the process, when it begins and when it is over."""
+    was, is_now = before is not None and before.missing > 0, now is not None and now.missing > 0
+    if now is not None and is_now and not was:
+        log.warning("%s", now.reasons[0])
+    elif was and not is_now:
+        log.info("%s: the minimum accuracies have room for all rows that come again", tenant.app)
+
+
+def _finite(rate: float) -> float | None:
+    return round(rate, 1) if math.isfinite(rate) else None
+
+
+def _told(tenant: Tenant, decision: QodDecision) -> tuple[str, ...]:
+    """The reasons that speak of an app."""
+    return tuple(reason for reason in decision.reasons if f"{tenant.app}/" in reason)
+
+
+SHARED = SheddingController(SheddingConfig())
+"""The apps of one process share one Spark, and so one economy."""

@@ -1,5 +1,0 @@
-"""A Parquet dataset as a sink: each epoch in a directory of its own."""
-
-from springtide.dataflow.parquet.sink import Parquet, parquet
-
-__all__ = ["Parquet", "parquet"]

@@ -1,5 +1,0 @@
-"""A table in PostgreSQL as a sink: each epoch in one transaction with its number."""
-
-from springtide.dataflow.postgres.sink import Postgres, postgres
-
-__all__ = ["Postgres", "postgres"]

@@ -1,0 +1,1 @@
+"""What the checkpoint says has happened, and how far back the app can go."""

@@ -1,0 +1,1 @@
+"""One epoch: bind and build DataFrames, shuffle, update keyed steps, commit, publish."""

@@ -1,1 +1,0 @@
-"""Kafka: Spark's connector, and what the driver asks a broker."""

@@ -1,0 +1,1 @@
+"""An app from its start to its end: checks, the query, its reports."""

@@ -1,0 +1,76 @@
+"""Epochs without rows, for what waits for an epoch when no row comes to bring one about."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from springtide.engine.epoch.runner import EpochRunner
+from springtide.logs import room_logger
+from springtide.waits import let_go
+
+LOOK_S = 0.1
+"""Between two looks whether something waits."""
+AGAIN_S = 5.0
+"""How long a nudge may take to become an epoch; then there is another."""
+
+log = room_logger(__name__)
+
+
+class NudgePace:
+    """When to nudge: once for every epoch that is needed, and only if one is."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: tuple[int, float] | None = None
+
+    def beats(self, because: str | None, head: int) -> bool:
+        """Whether to nudge now, given what waits, if anything does, and the last epoch that is true."""
+        if because is None:
+            return False
+        now = self._clock()
+        if self._last is not None and self._last[0] == head and now - self._last[1] < AGAIN_S:
+            return False  # The epoch is on its way.
+        self._last = head, now
+        return True
+
+
+class IdleEpochs:
+    """Looks, beside the epochs, whether something waits for the next one."""
+
+    def __init__(self, runner: EpochRunner, nudge: Callable[[], None]) -> None:
+        self._runner, self._nudge = runner, nudge
+        self._rhythm = NudgePace()
+        self._said = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="springtide-idle-epochs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        let_go(self._thread)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(LOOK_S):
+            try:
+                self.look()
+                self._said = ""
+            except Exception as error:
+                # A worker that goes while it is looked at, a store that is away, Spark that stops: the next look tells.
+                self._say(f"looking for what is due failed: {type(error).__name__}: {error}")
+
+    def look(self) -> None:
+        """Nudge if something waits for an epoch, and none runs."""
+        if self._runner.in_flight:
+            return
+        because, head = self._runner.pool.waiting(), self._runner.history.head
+        if self._rhythm.beats(because, -1 if head is None else head.epoch):
+            log.info("an epoch is due, with rows or without: %s", because)
+            self._nudge()
+        self._runner.rest()
+
+    def _say(self, what: str) -> None:
+        if what != self._said:
+            log.warning("%s", what)
+        self._said = what

@@ -1,0 +1,1 @@
+"""Who runs the epochs: the embedded pool, or the elastic one that replicates, recovers and copies."""

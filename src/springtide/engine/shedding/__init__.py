@@ -1,0 +1,1 @@
+"""Which rows are shed, and how many rows were taken."""

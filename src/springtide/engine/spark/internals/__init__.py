@@ -1,0 +1,60 @@
+"""Every use of a non-public Spark or PySpark API, in one room.
+
+A Spark release may change any of these without notice; `tests/spark/test_spark_internals.py` tells.
+"""
+
+from springtide.engine.spark.internals.executors import (
+    Executor,
+    Executors,
+    close_executor_files,
+    executor_files,
+    make_room_for_executor_files,
+)
+from springtide.engine.spark.internals.jvm import (
+    file_system_fault,
+    hadoop_version,
+    jvm_pid,
+    jvm_status,
+    live_heap_bytes,
+    quiet_accumulators,
+    silent_log,
+)
+from springtide.engine.spark.internals.launch import guard_callbacks, jvm_variable, own_name, start_jvm
+from springtide.engine.spark.internals.nudges import Nudges
+from springtide.engine.spark.internals.placement import Placement, executor_place
+from springtide.engine.spark.internals.queries import admit, repartition_checkpoint, tagged_jobs
+from springtide.engine.spark.internals.row_counter import Mark, RowCounter, Told
+from springtide.engine.spark.internals.schemas import arrow_schema, spark_schema
+from springtide.engine.spark.internals.workers import pickled_by_value, worker_python
+
+__all__ = [
+    "Executor",
+    "Executors",
+    "Mark",
+    "Nudges",
+    "Placement",
+    "RowCounter",
+    "Told",
+    "admit",
+    "arrow_schema",
+    "close_executor_files",
+    "executor_files",
+    "executor_place",
+    "file_system_fault",
+    "guard_callbacks",
+    "hadoop_version",
+    "jvm_pid",
+    "jvm_status",
+    "jvm_variable",
+    "live_heap_bytes",
+    "make_room_for_executor_files",
+    "own_name",
+    "pickled_by_value",
+    "quiet_accumulators",
+    "repartition_checkpoint",
+    "silent_log",
+    "spark_schema",
+    "start_jvm",
+    "tagged_jobs",
+    "worker_python",
+]

@@ -1,0 +1,1 @@
+"""How much comes, and what it costs."""

@@ -1,0 +1,1 @@
+"""How a migration disturbed an app: its measures, from epoch reports."""

@@ -1,0 +1,1 @@
+"""Figures, tables and pictures for people: what the command line and the benchmarks share."""

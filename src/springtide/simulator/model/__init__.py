@@ -1,0 +1,1 @@
+"""The modelled cluster: arrivals, epochs, placement, losses, migrations."""

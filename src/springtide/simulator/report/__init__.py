@@ -1,0 +1,1 @@
+"""What came of a simulation: its story, its books, its picture."""

@@ -1,0 +1,1 @@
+"""What is simulated: scenarios, read strictly from TOML."""

@@ -1,0 +1,236 @@
+"""The economy on apps without Spark: what epochs cost, how a load is met that jumps, stays, or is too much."""
+
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from shedding_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, one_query, two_queries
+
+from springtide.control.shed.config import SheddingConfig
+from springtide.control.shed.controller import FEWEST
+from springtide.control.shed.log import read_shed_log
+
+
+def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> None:
+    model = ModelApp(two_queries(), rate=0.3 * CAPACITY, fixed_s=12.0)
+    play = Play(tmp_path, app=model)
+    model.run(30.0)
+    model.fixed_s, play.now = 0.3, 35.0
+    found = [wanted["app"] for wanted in play.cycles(5)]
+    assert found[-1] == {"low": 1.0, "high": 1.0}
+    offer = play.tenants["app"].observe(SheddingConfig(cycle_s=CYCLE_S))
+    assert offer is not None
+    assert offer.cost.pace.fixed_s == pytest.approx(0.3, abs=0.1)
+
+
+def test_what_a_step_takes_in_every_epoch_is_not_held_against_its_rows(tmp_path: Path) -> None:
+    """From next to nothing to half of what the app can do: that is no reason to shed, nor for tiny epochs."""
+    model = ModelApp(two_queries(), rate=30.0, cost_s=0.0006, beside_s=0.2, fixed_s=0.5)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(5))
+    model.rate = 550.0
+    found = [wanted["app"] for wanted in play.cycles(10)]
+    assert all(wanted == {"low": 1.0, "high": 1.0} for wanted in found)
+    assert min(rows["rows"] for rows in model.of("admit")[-8:]) > SheddingConfig().epoch_s * model.rate
+
+
+def test_where_the_minima_do_not_fit_rows_wait_and_the_read_limits_follow_the_true_rate(tmp_path: Path) -> None:
+    play, model = calm(tmp_path)
+    model.rate = 6 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(10)]
+    assert found[-1] == {"low": pytest.approx(0.21, abs=0.01), "high": pytest.approx(0.515, abs=0.015)}
+    # A row costs 0.7 ms now, on two cores; epochs may take two cycles, as rows wait anyway.
+    limits = [rows["rows"] for rows in model.of("admit")[-4:]]
+    assert all(CYCLE_S < limit * 0.0007 / CORES < 2 * CYCLE_S for limit in limits)
+    assert all(report.phases.total_s < 2 * CYCLE_S for report in model.reports)
+
+
+def test_what_the_minima_do_not_leave_room_for_is_foretold(tmp_path: Path) -> None:
+    """The lag grows by what is missing; and it is told in the log of decisions and in that of the process."""
+    play, model = calm(tmp_path)
+    model.shed_s = 0.00002
+    model.rate = 4 * CAPACITY
+    list(play.cycles(8))
+    began, lag = model.now, model.lag
+    list(play.cycles(20))
+    entry = read_shed_log(play.stores["app"])[-1]
+    assert entry.missing == pytest.approx((model.lag - lag) / (model.now - began), rel=0.05)
+    assert entry.comes == pytest.approx(model.rate, rel=0.01)
+    assert entry.allowed == pytest.approx(entry.comes - entry.missing)
+    assert "the minimum accuracies leave room for" in entry.reasons[0]
+    model.rate = 0.2 * CAPACITY
+    list(play.cycles(2))
+    assert read_shed_log(play.stores["app"])[-1].missing == 0.0
+
+
+def test_a_shortage_is_told_in_the_log_of_the_process_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    play, model = calm(tmp_path)
+    model.rate = 4 * CAPACITY
+    with caplog.at_level("INFO", logger="springtide"):
+        list(play.cycles(6))
+        model.rate = 0.2 * CAPACITY
+        list(play.cycles(2))
+    told = [record.getMessage() for record in caplog.records if "minimum accuracies" in record.getMessage()]
+    assert [("have to wait" in line) for line in told] == [True, False]
+
+
+def test_with_the_minima_held_epochs_are_short(tmp_path: Path) -> None:
+    play, model = calm(tmp_path)
+    model.rate = 1.5 * CAPACITY
+    list(play.cycles(10))
+    config = SheddingConfig()
+    assert max(report.phases.total_s for report in model.reports) <= config.longest_s, "even when the load jumps"
+    late = [report for report in model.reports if report.ended_at > play.now - 25]
+    assert max(report.phases.total_s for report in late) <= config.epoch_s
+    assert max(report.lag_rows or 0 for report in late) < 2 * config.epoch_s * model.rate
+
+
+def test_the_limit_of_an_idle_app_leaves_room_for_a_load_that_jumps(tmp_path: Path) -> None:
+    """What a row costs is not well known then; a limit that is too low makes a backlog, and that looks like load."""
+    model = ModelApp(two_queries(), rate=30.0, cost_s=0.0006, beside_s=0.1, fixed_s=0.5)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(5))
+    assert model.of("admit")[-1]["rows"] > 400
+
+
+@pytest.mark.parametrize(("fixed_s", "peak"), [(0.6, 1.4), (1.5, 1.3), (1.5, 1.45)])
+def test_a_load_at_the_edge_of_what_the_minima_allow_is_held(tmp_path: Path, fixed_s: float, peak: float) -> None:
+    """With half of all rows kept, epochs of the usual length are too short for it, and longer ones are not."""
+    model = ModelApp(two_queries(0.4, 0.6, (0, 0)), rate=0.3 * CAPACITY, fixed_s=fixed_s)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(4))
+    for tenth in range(3, 1 + round(10 * peak)):
+        model.rate = tenth / 10 * CAPACITY
+        list(play.cycles(1))
+    model.rate = peak * CAPACITY
+    list(play.cycles(40))
+    late = [report for report in model.reports if report.ended_at > play.now - 30]
+    assert play.tenants["app"].accuracy == pytest.approx({"low": 0.41, "high": 0.61}, abs=0.02)
+    waiting = max(report.lag_rows or 0 for report in late)
+    assert waiting < 2 * CYCLE_S * model.rate, "less than two cycles of arrivals wait"
+
+
+def test_after_a_moment_in_which_the_machine_was_busy_elsewhere_rows_are_taken_again(tmp_path: Path) -> None:
+    """Long epochs with a little more work than others: rows must not seem so dear that hardly any are taken."""
+    model = ModelApp(two_queries(0.4, 0.6, (0, 0)), rate=60.0, cost_s=0.0008, fixed_s=0.8)
+    play = Play(tmp_path, app=model)
+    list(play.cycles(3))
+    model.rate = 250.0
+    list(play.cycles(1))
+    model.admit({"rows": 420})
+    model.cost_s = 0.0016
+    for model.fixed_s in (4.0, 9.0, 4.5):
+        model.run(model.now + 0.1)
+    model.rate, model.cost_s, model.fixed_s, play.now = 700.0, 0.0008, 0.8, model.now
+    list(play.cycles(2))
+    assert model.lag < CYCLE_S * model.rate
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.1])
+def test_a_load_that_stays_is_met_by_accuracies_that_stay(tmp_path: Path, noise: float) -> None:
+    """However much epochs vary in length: from one cycle to the next accuracies move by less than 0.02."""
+    play, model = calm(tmp_path)
+    random = Random(7)
+    model.noise = lambda: max(0.7, random.gauss(1.0, noise))
+    model.rate = 1.5 * CAPACITY
+    found = [wanted["app"] for wanted in play.cycles(40)][4:]
+    for query in ("low", "high"):
+        assert max(abs(b[query] - a[query]) for a, b in pairwise(found)) < 0.02
+    late = [report for report in model.reports if report.ended_at > 60]
+    assert max(report.lag_rows or 0 for report in late) < CYCLE_S * model.rate, "and the app keeps up"
+
+
+def test_a_load_that_jumps_is_met_at_once(tmp_path: Path) -> None:
+    """Within the cycle in which it jumps, and not at the end of the next one."""
+    play, model = calm(tmp_path)
+    play.economy.look()
+    jumped_at = play.now
+    model.rate = 1.6 * CAPACITY
+    while play.tenants["app"].accuracy["low"] == 1.0:
+        play.now += 1.0
+        model.run(play.now)
+        play.economy.look()
+        assert play.now <= jumped_at + CYCLE_S
+    assert play.now < jumped_at + CYCLE_S, "a cycle was due then anyway"
+    accuracy = play.tenants["app"].accuracy["low"]
+    assert accuracy == pytest.approx(0.22, abs=0.02), "as far as it takes"
+
+
+def test_nothing_is_decided_between_two_cycles_under_the_same_load(tmp_path: Path) -> None:
+    play, model = calm(tmp_path)
+    assert play.economy.look() is None
+    play.now += CYCLE_S
+    model.run(play.now)
+    assert play.economy.look() is not None
+
+
+def test_more_costly_rows_and_fewer_cores_are_seen_too(tmp_path: Path) -> None:
+    play, model = calm(tmp_path)
+    model.share = 0.2
+    assert [wanted["app"] for wanted in play.cycles(6)][-1]["low"] < 1
+
+
+def test_the_limit_of_a_source_is_never_tiny(tmp_path: Path) -> None:
+    play, model = calm(tmp_path)
+    model.cost_s = 0.5
+    list(play.cycles(8))
+    assert min(rows["rows"] for rows in model.of("admit")) >= FEWEST
+
+
+def test_an_app_that_keeps_up_does_not_begin_to_shed_because_of_the_margin(tmp_path: Path) -> None:
+    """The load stays, and rows become a little dearer: more than is planned for, and less than there is."""
+    play, model = calm(tmp_path)
+    model.rate = 0.65 * CAPACITY
+    assert [*play.cycles(8)][-1]["app"] == {"low": 1.0, "high": 1.0}
+    model.cost_s *= 1.1
+    assert all(wanted["app"] == {"low": 1.0, "high": 1.0} for wanted in play.cycles(20))
+    assert model.lag < CYCLE_S * model.rate
+    model.cost_s *= 1.5
+    assert [*play.cycles(20)][-1]["app"]["low"] < 1, "that is more than there is"
+
+
+def test_an_app_that_keeps_up_does_not_begin_to_shed_whatever_is_reckoned(tmp_path: Path) -> None:
+    """Its work takes more time than all cores have, as most of it is waiting: the sums say that it can't keep up."""
+    model = ModelApp(two_queries(), rate=1.2 * CAPACITY, share=2.0)
+    play = Play(tmp_path, app=model)
+    assert all(wanted["app"] == {"low": 1.0, "high": 1.0} for wanted in play.cycles(10))
+    assert model.lag < CYCLE_S * model.rate
+    model.share = 1.0
+    assert [*play.cycles(4)][-1]["app"]["low"] < 1, "now it does not keep up"
+
+
+def test_an_app_of_steady_load_gives_way_to_one_whose_load_rises(tmp_path: Path) -> None:
+    dear, cheap = ModelApp(one_query(0.5, 5), rate=0.3 * CAPACITY), ModelApp(one_query(0.1, 1), rate=0.3 * CAPACITY)
+    dear.beside, cheap.beside = [cheap], [dear]
+    play = Play(tmp_path, dear=dear, cheap=cheap)
+    list(play.cycles(6))
+    for _ in range(12):
+        dear.rate = min(1.9 * CAPACITY, 1.25 * dear.rate)
+        last = [*play.cycles(1)][-1]
+    assert last["cheap"]["out"] < 1
+    assert last["dear"]["out"] > last["cheap"]["out"]
+
+
+@pytest.mark.parametrize("load", [0.62, 0.66, 0.68])
+def test_on_the_way_up_an_accuracy_is_not_held_where_it_is(tmp_path: Path, load: float) -> None:
+    """After an overload there is room for all, if not much more: all are processed again within three cycles."""
+    play, model = calm(tmp_path)
+    model.rate = 1.5 * CAPACITY
+    assert [*play.cycles(6)][-1]["app"]["low"] < 0.3
+    model.rate = load * CAPACITY
+    assert [*play.cycles(3)][-1]["app"] == {"low": 1.0, "high": 1.0}
+
+
+def test_a_decision_that_was_made_in_a_bad_moment_does_not_stay(tmp_path: Path) -> None:
+    """Rows were dear for a moment, just when the load changed: what was decided then is put right soon."""
+    after: dict[str, list[float]] = {}
+    for name, dear in (("disturbed", 3.0), ("calm", 1.0)):
+        play, model = calm(tmp_path / name)
+        model.rate, cost_s = 0.9 * CAPACITY, model.cost_s
+        model.cost_s *= dear
+        list(play.cycles(1))
+        model.cost_s = cost_s
+        after[name] = [wanted["app"]["low"] for wanted in play.cycles(8)]
+    assert min(after["disturbed"]) < 0.3, "it was a bad moment"
+    assert after["disturbed"][-1] == pytest.approx(after["calm"][-1], abs=0.1)
