@@ -165,7 +165,7 @@ class ModelApp:
                 "app",
                 len(self.reports),
                 self.now,
-                1,
+                self.plan.version,
                 False,
                 sum(taken.values()),
                 0,

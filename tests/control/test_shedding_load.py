@@ -1,5 +1,6 @@
 """The economy on apps without Spark: what epochs cost, how a load is met that jumps, stays, or is too much."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -10,6 +11,7 @@ from shedding_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, one_que
 from springtide.control.shed.config import SheddingConfig
 from springtide.control.shed.controller import FEWEST
 from springtide.control.shed.log import read_shed_log
+from springtide.ids import PlanVersion
 
 
 def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> None:
@@ -234,3 +236,15 @@ def test_a_decision_that_was_made_in_a_bad_moment_does_not_stay(tmp_path: Path) 
         after[name] = [wanted["app"]["low"] for wanted in play.cycles(8)]
     assert min(after["disturbed"]) < 0.3, "it was a bad moment"
     assert after["disturbed"][-1] == pytest.approx(after["calm"][-1], abs=0.1)
+
+
+def test_when_instances_have_moved_accuracies_are_set_anew_though_the_load_stays(tmp_path: Path) -> None:
+    """Where they are now there is less room: whoever has to gives way at once, and not little by little."""
+    play, model = calm(tmp_path)
+    model.rate = 0.9 * CAPACITY
+    before = [*play.cycles(6)][-1]["app"]["low"]
+    model.plan = replace(model.plan, version=PlanVersion(2))
+    model.share = 0.7
+    after = [wanted["app"] for wanted in play.cycles(8)]
+    assert min(wanted["low"] for wanted in after[:2]) < before - 0.2
+    assert model.lag < CYCLE_S * model.rate

@@ -130,8 +130,8 @@ def run_trial(trial: Trial) -> Track:
         checkpoints = tuple(running.pool.replicator.done)
     finally:
         reports = running.stop()
-    lost, duplicated = _compare(spark, trial, counts, filled, sum(r.rows_in for r in reports))
-    new = tuple(r for r in reports if not r.replayed)
+    new = tuple(r for r in reports if not r.replayed)  # The last epoch that filled the state is published again.
+    lost, duplicated = _compare(spark, trial, counts, filled, sum(r.rows_in for r in new))
     return Track(new, tuple(spans), lost, duplicated, checkpoints, reports[-1].operators[0].state_bytes)
 
 

@@ -10,6 +10,7 @@ from springtide.control.shed.config import SheddingConfig
 from springtide.control.shed.log import ShedDecision, ShedLog
 from springtide.control.shed.offer import Offer
 from springtide.control.shed.tenant import Tenant
+from springtide.ids import PlanVersion
 from springtide.logs import room_logger
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
@@ -52,8 +53,8 @@ class Memory:
     """By app: the rows a second that came."""
     goals: Mapping[str, float] = field(default_factory=dict)
     """By query: the accuracy that it could have had."""
-    met: dict[str, tuple[float, int]] = field(default_factory=dict)
-    """By app: the rows a second to be dealt with, and the workers for them, when its accuracies were last set anew."""
+    met: dict[str, tuple[float, PlanVersion | None]] = field(default_factory=dict)
+    """By app: the rows a second to be dealt with, and the plan, when its accuracies were last set anew."""
 
 
 class SheddingController:
@@ -187,12 +188,12 @@ class SheddingController:
         return wanted
 
     def _steady(self, tenant: Tenant, offer: Offer) -> bool:
-        """Whether an app has the load and the workers that its accuracies were set for; if not, they are set anew."""
-        due, workers = sum(offer.rates.values()), len(offer.snapshot.workers)
-        met, were = self._memory.met.get(tenant.app, (0.0, 0))
-        if workers == were and abs(due - met) <= STEADY * met:
+        """Whether an app has the load and the plan that its accuracies were set for; if not, they are set anew."""
+        due, plan = sum(offer.rates.values()), tenant.plan_version
+        met, under = self._memory.met.get(tenant.app, (0.0, None))
+        if plan == under and abs(due - met) <= STEADY * met:
             return True
-        self._memory.met[tenant.app] = (due, workers)
+        self._memory.met[tenant.app] = (due, plan)
         return False
 
     def _enact(self, tenant: Tenant, offer: Offer, wanted: Mapping[str, float], decision: QodDecision) -> None:

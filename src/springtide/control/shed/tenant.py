@@ -8,7 +8,7 @@ from springtide.dataflow.accuracy import served, working_for
 from springtide.dataflow.graph import Graph as Dataflow
 from springtide.dataflow.graph import Keyed, Sink, Source
 from springtide.engine.lifecycle.running import Running
-from springtide.ids import InstanceId, WorkerId
+from springtide.ids import InstanceId, PlanVersion, WorkerId
 from springtide.metrics.load.epoch_cost import StepSample, epoch_cost, lengths_s
 from springtide.metrics.report import EpochReport
 from springtide.metrics.snapshot import MeasuredWorker, Snapshot
@@ -35,6 +35,11 @@ class Tenant:
         self.minima = {sink.name: sink.restrictions.minimum_accuracy for sink in graph.of(Sink)}
         self._served = {step: tuple(sink.name for sink in served(graph, step)) for step in graph.feeders}
         self._sources = {step: _sources_of(graph, step) for step in graph.feeders}
+
+    @property
+    def plan_version(self) -> PlanVersion:
+        """Of the plan in force: with another one, instances may be elsewhere."""
+        return self._running.plan.version
 
     def task(self, step: str) -> str:
         return f"{self.app}/{step}"
