@@ -249,3 +249,16 @@ def test_when_instances_have_moved_accuracies_are_set_anew_though_the_load_stays
         model.plan = replace(model.plan, version=PlanVersion(2))
     after = [*play.cycles(1)][-1]["app"]["low"]
     assert (before - after > 0.05) == moved
+
+
+def test_while_an_app_migrates_the_others_leave_it_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be told of it then: that is no reason to take it for an app that is not there."""
+    modest, proud = (ModelApp(one_query(0.1, p), rate=1000.0) for p in (1, 9))
+    modest.beside, proud.beside = [proud], [modest]
+    play = Play(tmp_path, modest=modest, proud=proud)
+    before = [*play.cycles(8)][-1]
+    assert before["modest"]["out"] < 0.6
+    monkeypatch.setattr(play.tenants["proud"], "observe", lambda config: None)
+    for wanted in play.cycles(6):
+        assert wanted["modest"]["out"] == pytest.approx(before["modest"]["out"], abs=0.1)
+        assert wanted["proud"] == before["proud"], "nobody decides about it"

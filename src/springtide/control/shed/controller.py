@@ -51,6 +51,8 @@ class Memory:
     graph: TaskGraph | None = None
     comes: dict[str, float] = field(default_factory=dict)
     """By app: the rows a second that came."""
+    offers: dict[str, Offer] = field(default_factory=dict)
+    """By app: what it last brought."""
     goals: Mapping[str, float] = field(default_factory=dict)
     """By query: the accuracy that it could have had."""
     met: dict[str, tuple[float, PlanVersion | None]] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class SheddingController:
             self._tenants.pop(app, None)
             self._memory.comes.pop(app, None)
             self._memory.met.pop(app, None)
+            self._memory.offers.pop(app, None)
             if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
                 return
             thread, self._thread = self._thread, None
@@ -122,18 +125,21 @@ class SheddingController:
         with self._turn:
             self._memory.at = self.clock()
             tenants = [tenant for tenant, _ in self._tenants.values()]
-            seen = {tenant: tenant.observe(self.config) for tenant in tenants}
-            offers = {tenant: offer for tenant, offer in seen.items() if offer is not None}
-            if not offers:
-                return None
-            model = self._model(offers)
             memory = self._memory
+            seen = {tenant: tenant.observe(self.config) for tenant in tenants}
+            fresh = {tenant: offer for tenant, offer in seen.items() if offer is not None}
+            if not fresh:
+                return None
+            # Of an app that is just migrating nothing can be told. It is as it was: what it needs is not for others.
+            memory.offers |= {tenant.app: offer for tenant, offer in fresh.items()}
+            offers = {tenant: memory.offers[tenant.app] for tenant in tenants if tenant.app in memory.offers}
+            model = self._model(offers)
             memory.warming = still_warming(memory.warming, model, self.clock())
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
             wanted = self._wanted(offers, decision, _room(model, decision))
             memory.goals = decision.accuracy
-            for tenant, offer in offers.items():
+            for tenant, offer in fresh.items():
                 memory.comes[tenant.app] = offer.comes
                 self._enact(tenant, offer, wanted[tenant], decision)
             self._move(tenants, decision)
