@@ -11,7 +11,8 @@ from shedding_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, one_que
 from springtide.control.shed.config import SheddingConfig
 from springtide.control.shed.controller import FEWEST
 from springtide.control.shed.log import read_shed_log
-from springtide.ids import PlanVersion
+from springtide.ids import PlanVersion, WorkerId
+from springtide.plan.worker import Worker
 
 
 def test_the_first_cold_epochs_do_not_make_an_app_seem_slow(tmp_path: Path) -> None:
@@ -262,3 +263,22 @@ def test_while_an_app_migrates_the_others_leave_it_what_it_had(tmp_path: Path, m
     for wanted in play.cycles(6):
         assert wanted["modest"]["out"] == pytest.approx(before["modest"]["out"], abs=0.1)
         assert wanted["proud"] == before["proud"], "nobody decides about it"
+
+
+def test_who_is_on_the_machine_that_an_instance_moves_to_makes_room_until_it_is_seen_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it migrates nothing can be told of it, and it must not find its machine taken by a lower priority."""
+    one, two = (Worker(WorkerId(name), slots=CORES) for name in "12")
+    proud = ModelApp(two_queries(0.7, 0.7, (8, 9)), rate=0.3 * CAPACITY, workers=(one, two))
+    modest = ModelApp(one_query(0.2, 1), rate=0.9 * CAPACITY, workers=(two, one))
+    play = Play(tmp_path, proud=proud, modest=modest)
+    list(play.cycles(4))
+    assert play.tenants["modest"].accuracy["out"] > 0.9
+    proud.rate = 1.3 * CAPACITY
+    while not proud.of("move"):
+        list(play.cycles(1))
+        assert play.now < 100
+    monkeypatch.setattr(play.tenants["proud"], "observe", lambda config: None)
+    least = [wanted["modest"]["out"] for wanted in play.cycles(5)]
+    assert max(least) < 0.3

@@ -110,6 +110,8 @@ def test_a_warm_up_ends_when_accuracy_is_there_and_cpu_has_settled() -> None:
     assert still_warming(first, warm(cpu=0.7), 110.0) == (WarmUp(("q", 0), 100.0, 0.7),)
     assert still_warming(first, warm(cpu=0.55), 110.0) == ()
     assert still_warming(first, warm(accuracy=0.3), 110.0) == first, "below its minimum"
+    assert still_warming(first, warm(cpu=0.55), 110.0, unseen={"q"}) == first, "nothing was measured of it"
+    assert still_warming(first, warm(), 160.0, unseen={"q"}) == (), "nobody warms up for longer"
 
 
 def test_a_warm_up_has_a_timeout() -> None:

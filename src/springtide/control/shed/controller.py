@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from springtide.control.shed.config import SheddingConfig
@@ -123,18 +123,18 @@ class SheddingController:
     def cycle(self) -> QodDecision | None:
         """Look, decide, record, enact; None if there was too little to see."""
         with self._turn:
-            self._memory.at = self.clock()
-            tenants = [tenant for tenant, _ in self._tenants.values()]
             memory = self._memory
+            memory.at = self.clock()
+            tenants = [tenant for tenant, _ in self._tenants.values()]
             seen = {tenant: tenant.observe(self.config) for tenant in tenants}
             fresh = {tenant: offer for tenant, offer in seen.items() if offer is not None}
             if not fresh:
                 return None
-            # Of an app that is just migrating nothing can be told. It is as it was: what it needs is not for others.
             memory.offers |= {tenant.app: offer for tenant, offer in fresh.items()}
             offers = {tenant: memory.offers[tenant.app] for tenant in tenants if tenant.app in memory.offers}
-            model = self._model(offers)
-            memory.warming = still_warming(memory.warming, model, self.clock())
+            unseen = {task.name for tenant in offers.keys() - fresh.keys() for task in tenant.tasks()}
+            model = self._model(offers, unseen)
+            memory.warming = still_warming(memory.warming, model, self.clock(), unseen=unseen)
             decision = decide(model, {each.key for each in memory.warming})
             memory.full_cpu = decision.full_cpu
             wanted = self._wanted(offers, decision, _room(model, decision))
@@ -145,10 +145,20 @@ class SheddingController:
             self._move(tenants, decision)
             return decision
 
-    def _model(self, offers: Mapping[Tenant, Offer]) -> Model:
+    def _model(self, offers: Mapping[Tenant, Offer], unseen: Set[str]) -> Model:
+        """All that runs. Of an app that is just migrating, whose tasks are `unseen`, nothing can be told.
+
+        It counts as it was, as what it needs is not for others, but for instances that it was told to move: they count
+        where they are going.
+        """
+        moved = {each.key: each.machine for each in self._memory.warming if each.key[0] in unseen}
         machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
         several = len(offers) > 1
-        instances = tuple(i for tenant, offer in offers.items() for i in tenant.instances(offer, among_others=several))
+        instances = tuple(
+            instance._replace(worker=moved.get((instance.task, instance.number)) or instance.worker)
+            for tenant, offer in offers.items()
+            for instance in tenant.instances(offer, among_others=several)
+        )
         there = {instance.task for instance in instances}
         tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
         queries = tuple(query for tenant in offers for query in tenant.queries())
@@ -237,7 +247,7 @@ class SheddingController:
         except Refused as refused:
             shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",)))
         else:
-            self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock()))
+            self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock(), machine=target))
             shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
 
     def _note(self, reason: str) -> None:

@@ -1,7 +1,7 @@
 """The warm-up of a moved instance: until it settles, its machine takes no chances (section 6 of Stream Economics)."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from springtide.policies.shedding.accuracy import measured
 from springtide.policies.shedding.model import InstanceKey, Model
@@ -23,14 +23,22 @@ class WarmUp:
     """When it began, by the clock that `still_warming` is given."""
     cpu: float | None = None
     """Cores in use in the last cycle; none was measured yet if it is None."""
+    machine: str | None = None
+    """Where it was moved to."""
 
 
 def still_warming(
-    warmups: Iterable[WarmUp], model: Model, now_s: float, *, timeout_s: float = TIMEOUT_S
+    warmups: Iterable[WarmUp],
+    model: Model,
+    now_s: float,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    unseen: Collection[str] = (),
 ) -> tuple[WarmUp, ...]:
     """Those that go on: accuracy below the minimum or CPU that still changes, and time left.
 
-    An instance that the model does not have any more is done.
+    An instance that the model does not have any more is done. Of the tasks that are `unseen` nothing was measured in
+    this cycle, so their instances go on.
     """
     accuracy = measured(model).current
     instances: Mapping[InstanceKey, float] = dict(zip(model.keys, model.cpu.tolist(), strict=True))
@@ -39,8 +47,11 @@ def still_warming(
         cpu = instances.get(each.key)
         if cpu is None or now_s - each.since_s >= timeout_s:
             continue
+        if each.key[0] in unseen:
+            found.append(each)
+            continue
         task = model.graph.index[each.key[0]]
         settled = each.cpu is not None and abs(cpu - each.cpu) <= STEADY * max(cpu, each.cpu)
         if not settled or accuracy[task] < NEARLY * model.graph.minima[task]:
-            found.append(WarmUp(each.key, each.since_s, cpu))
+            found.append(replace(each, cpu=cpu))
     return tuple(found)
