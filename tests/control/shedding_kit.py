@@ -16,6 +16,7 @@ from springtide.dataflow.graph import Graph, Sink, Source
 from springtide.ids import PlanVersion, WorkerId
 from springtide.metrics.report import EpochReport, InstanceReport, OperatorReport, Phases, QueryReport, SourceReport
 from springtide.migration.errors import Refused
+from springtide.migration.progress import Migration
 from springtide.plan.plan import OperatorPlan, Plan, even_plan
 from springtide.plan.shedding import NOTHING
 from springtide.plan.worker import Worker
@@ -68,6 +69,8 @@ class ModelApp:
     reports: list[EpochReport] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
     cores: int = CORES
+    instances: int = CORES
+    """Of each keyed step."""
     noise: Callable[[], float] = lambda: 1.0
     """How many times as long as it should an epoch takes."""
 
@@ -94,10 +97,12 @@ class ModelApp:
         self.calls.append(("admit", dict(rows)))
         self._limits = dict(rows)
 
-    def move(self, step: str, slices: Any, target: str) -> None:
+    def move(self, step: str, slices: Any, target: str) -> Migration:
+        """Nothing ever comes of it."""
         self.calls.append(("move", (step, target)))
         if target == "full":
             raise Refused("no room")
+        return Migration(len(self.calls), "progressive", f"{step} to {target}")
 
     def of(self, kind: str) -> list[Any]:
         """What was asked for, by kind."""
@@ -148,8 +153,13 @@ class ModelApp:
                 round(sum(rows.values())),
                 shed_rows=round(shed[step]),
                 instances=tuple(
-                    InstanceReport(i, round(sum(rows.values()) / CORES), process_s=useful[step] / CORES, worker=worker)
-                    for i in range(CORES)
+                    InstanceReport(
+                        i,
+                        round(sum(rows.values()) / self.instances),
+                        process_s=useful[step] / self.instances,
+                        worker=worker,
+                    )
+                    for i in range(self.instances)
                 ),
             )
             for step, rows in kept.items()

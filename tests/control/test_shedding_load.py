@@ -11,6 +11,7 @@ from shedding_kit import CAPACITY, CORES, CYCLE_S, ModelApp, Play, calm, one_que
 from springtide.control.shed.config import SheddingConfig
 from springtide.control.shed.controller import FEWEST
 from springtide.control.shed.log import read_shed_log
+from springtide.control.shed.offer import MARGIN
 from springtide.ids import PlanVersion, WorkerId
 from springtide.plan.worker import Worker
 
@@ -265,20 +266,55 @@ def test_while_an_app_migrates_the_others_leave_it_what_it_had(tmp_path: Path, m
         assert wanted["proud"] == before["proud"], "nobody decides about it"
 
 
-def test_who_is_on_the_machine_that_an_instance_moves_to_makes_room_until_it_is_seen_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("seen", [True, False])
+def test_who_is_where_an_instance_moves_to_makes_room_at_once_and_until_it_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: bool
 ) -> None:
-    """While it migrates nothing can be told of it, and it must not find its machine taken by a lower priority."""
-    one, two = (Worker(WorkerId(name), slots=CORES) for name in "12")
-    proud = ModelApp(two_queries(0.7, 0.7, (8, 9)), rate=0.3 * CAPACITY, workers=(one, two))
-    modest = ModelApp(one_query(0.2, 1), rate=0.9 * CAPACITY, workers=(two, one))
-    play = Play(tmp_path, proud=proud, modest=modest)
-    list(play.cycles(4))
-    assert play.tenants["modest"].accuracy["out"] > 0.9
-    proud.rate = 1.3 * CAPACITY
+    """While it migrates it is seen where it was, or not at all. It must not find a lower priority in its place."""
+    play, proud = _proud_and_modest(tmp_path)
     while not proud.of("move"):
         list(play.cycles(1))
         assert play.now < 100
-    monkeypatch.setattr(play.tenants["proud"], "observe", lambda config: None)
-    least = [wanted["modest"]["out"] for wanted in play.cycles(5)]
-    assert max(least) < 0.3
+    assert play.tenants["modest"].accuracy["out"] < 0.3, "its own load is steady, and it gives way at once"
+    if not seen:
+        monkeypatch.setattr(play.tenants["proud"], "observe", lambda config: None)
+    assert max(wanted["modest"]["out"] for wanted in play.cycles(5)) < 0.3
+
+
+def test_what_is_known_of_a_task_that_moves_holds_for_however_many_instances(tmp_path: Path) -> None:
+    """Half of its slices have moved: for that time it has other instances. A row costs what it cost."""
+    play, proud = _proud_and_modest(tmp_path)
+    while not proud.of("move"):
+        list(play.cycles(1))
+    step, _ = proud.of("move")[0]
+    before = play.economy._memory.row_cpu[f"proud/{step}"]
+    proud.instances, proud.rate = 1, 0.8 * proud.rate
+    proud.plan = replace(proud.plan, version=PlanVersion(2))
+    list(play.cycles(3))
+    assert play.economy._memory.row_cpu[f"proud/{step}"] == pytest.approx(before, rel=0.05)
+
+
+def _proud_and_modest(place: Path) -> tuple[Play, ModelApp]:
+    """Two apps of steady load on a worker each; then that of the proud one becomes too much for its worker."""
+    one, two = (Worker(WorkerId(name), slots=CORES) for name in "12")
+    proud = ModelApp(two_queries(0.7, 0.7, (8, 9)), rate=0.3 * CAPACITY, workers=(one, two))
+    modest = ModelApp(one_query(0.2, 1), rate=0.9 * CAPACITY, workers=(two, one))
+    play = Play(place, proud=proud, modest=modest)
+    list(play.cycles(4))
+    assert play.tenants["modest"].accuracy["out"] > 0.9
+    proud.rate = 1.3 * CAPACITY
+    return play, proud
+
+
+def test_on_the_way_up_an_app_waits_for_one_of_higher_priority_until_that_has_risen(tmp_path: Path) -> None:
+    """Epochs of two apps do not begin together: the long ones of the one may still shed what it may keep by now."""
+    modest, proud = (ModelApp(one_query(0.1, p), rate=3 * CAPACITY) for p in (1, 9))
+    modest.beside, proud.beside = [proud], [modest]
+    play = Play(tmp_path, modest=modest, proud=proud)
+    before = [*play.cycles(8)][-1]
+    assert before["proud"]["out"] < 0.6
+    modest.rate = proud.rate = 0.2 * CAPACITY
+    found = [before, *play.cycles(8)]
+    for earlier, later in pairwise(found):
+        assert later["modest"]["out"] <= max(earlier["proud"]["out"], 0.1 + MARGIN)
+    assert found[-1] == {"modest": {"out": 1.0}, "proud": {"out": 1.0}}

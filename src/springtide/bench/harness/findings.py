@@ -24,7 +24,8 @@ class Findings:
     name: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Figure | list[Figure]]
+    """By name; a list has the value of each run."""
     draw: Draw
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:

@@ -207,6 +207,7 @@ def shed(
     factor: Annotated[float, typer.Option(help="The peak, in times of the capacity.", min=0.6)] = 1.6,
     step: Annotated[bool, typer.Option("--step", help="The rate rises in one second, not by and by.")] = False,
     adapt: Annotated[bool, typer.Option("--adapt", help="With --step: more workers come to help.")] = False,
+    runs: Annotated[int, typer.Option(help="Overloads in a row, for the same two apps.", min=1)] = 1,
     as_json: Json = False,
     quick: Quick = False,
     out: Out = HERE,
@@ -233,11 +234,14 @@ def shed(
     - workers_asked_s, served_s: to the decision, to their first epoch
     - ended_cycles: from then to the last epoch that sheds
 
-    The table shows the bar of each figure. The picture is saved as
+    The table shows the bar of each figure; with --runs, a column for each
+    run, and the picture is that of the worst. It is saved as
     bench-shed[-FACTOR][-step].png or bench-shed-adapt.png.
     """
     if adapt and not step:
         raise typer.BadParameter("--adapt is about a step of the load: add --step")
+    if adapt and runs > 1:
+        raise typer.BadParameter("--adapt starts its apps anew for every step: run the command again instead of --runs")
     if adapt:
         _publish(ShedAdaptBench.quick(factor) if quick else ShedAdaptBench(factor), out, as_json)
         return
@@ -245,7 +249,8 @@ def shed(
         raise typer.BadParameter("this benchmark writes to Kafka: pip install 'springtide[kafka]'")
     from springtide.bench.experiments.shed.bench import ShedBench  # Here, as Kafka's client is an extra.
 
-    _publish(ShedBench.quick(factor, step) if quick else ShedBench(factor, step), out, as_json)
+    bench = ShedBench.quick(factor, step, runs) if quick else ShedBench(factor, step, runs=runs)
+    _publish(bench, out, as_json)
 
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:

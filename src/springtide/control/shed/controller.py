@@ -3,14 +3,15 @@
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
+from springtide.control.shed.approach import Approach, stage_of
 from springtide.control.shed.config import SheddingConfig
 from springtide.control.shed.log import ShedDecision, ShedLog
 from springtide.control.shed.offer import Offer
 from springtide.control.shed.tenant import Tenant
-from springtide.ids import PlanVersion
 from springtide.logs import room_logger
 from springtide.migration.errors import Refused
 from springtide.policies.shedding.controller import decide
@@ -26,19 +27,6 @@ FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
 JUMP = 1.15
 """So many times the rows that the last decision was made for are no noise, and not to wait for the next one."""
-STEADY = 0.05
-"""Rates that differ by less are the same load."""
-GENTLE, SMALL = 0.2, 0.015
-"""Under the same load an accuracy goes this share of its way in a cycle, and no more than that at once: what makes it
-move is then mostly the noise of measuring."""
-FAR = 0.1
-"""An accuracy that is further from its goal, in two cycles running, is not so because of noise."""
-TINY = 0.005
-"""Accuracies that differ by less are not worth a change."""
-ENOUGH = 0.9
-"""How many times the load has to fit for an app that sheds nothing to go on so: what is planned has a margin."""
-TO_SPARE = 1.1
-"""How many times the load has to fit for shedding to end at once."""
 
 
 @dataclass
@@ -46,17 +34,14 @@ class Memory:
     """What one cycle leaves for the next."""
 
     at: float = float("-inf")
-    full_cpu: Mapping[str, float] = field(default_factory=dict)
+    row_cpu: Mapping[str, float] = field(default_factory=dict)
+    """By task: what all its instances take at full accuracy, for each row that comes to its app."""
     warming: tuple[WarmUp, ...] = ()
     graph: TaskGraph | None = None
     comes: dict[str, float] = field(default_factory=dict)
     """By app: the rows a second that came."""
     offers: dict[str, Offer] = field(default_factory=dict)
     """By app: what it last brought."""
-    goals: Mapping[str, float] = field(default_factory=dict)
-    """By query: the accuracy that it could have had."""
-    met: dict[str, tuple[float, PlanVersion | None]] = field(default_factory=dict)
-    """By app: the rows a second to be dealt with, and the plan, when its accuracies were last set anew."""
 
 
 class SheddingController:
@@ -66,6 +51,7 @@ class SheddingController:
         self.config, self.clock = config, clock
         self._tenants: dict[str, tuple[Tenant, ShedLog]] = {}
         self._memory = Memory()
+        self._approach = Approach()
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
@@ -87,7 +73,7 @@ class SheddingController:
         with self._turn:
             self._tenants.pop(app, None)
             self._memory.comes.pop(app, None)
-            self._memory.met.pop(app, None)
+            self._approach.forget(app)
             self._memory.offers.pop(app, None)
             if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
                 return
@@ -132,13 +118,14 @@ class SheddingController:
                 return None
             memory.offers |= {tenant.app: offer for tenant, offer in fresh.items()}
             offers = {tenant: memory.offers[tenant.app] for tenant in tenants if tenant.app in memory.offers}
-            unseen = {task.name for tenant in offers.keys() - fresh.keys() for task in tenant.tasks()}
+            moving = {tenant for tenant in offers if tenant not in fresh or tenant.moving}
+            unseen = {task.name for tenant in moving for task in tenant.tasks()}
             model = self._model(offers, unseen)
             memory.warming = still_warming(memory.warming, model, self.clock(), unseen=unseen)
             decision = decide(model, {each.key for each in memory.warming})
-            memory.full_cpu = decision.full_cpu
-            wanted = self._wanted(offers, decision, _room(model, decision))
-            memory.goals = decision.accuracy
+            memory.row_cpu = _row_cpu(offers, model, decision)
+            stage = stage_of(model, decision, warming=bool(memory.warming))
+            wanted = self._approach.next(offers, decision, stage, self.config.rise)
             for tenant, offer in fresh.items():
                 memory.comes[tenant.app] = offer.comes
                 self._enact(tenant, offer, wanted[tenant], decision)
@@ -146,10 +133,10 @@ class SheddingController:
             return decision
 
     def _model(self, offers: Mapping[Tenant, Offer], unseen: Set[str]) -> Model:
-        """All that runs. Of an app that is just migrating, whose tasks are `unseen`, nothing can be told.
+        """All that runs. Of an app that is just migrating, whose tasks are `unseen`, little can be told.
 
-        It counts as it was, as what it needs is not for others, but for instances that it was told to move: they count
-        where they are going.
+        It counts as it was if nothing can, as what it needs is not for others. Instances that it was told to move count
+        where they are going: who is there makes room before they come.
         """
         moved = {each.key: each.machine for each in self._memory.warming if each.key[0] in unseen}
         machines = {w.id: w.slots * self.config.utilisation for o in offers.values() for w in o.snapshot.workers}
@@ -159,8 +146,8 @@ class SheddingController:
             for tenant, offer in offers.items()
             for instance in tenant.instances(offer, among_others=several)
         )
-        there = {instance.task for instance in instances}
-        tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in there)
+        sizes = Counter(instance.task for instance in instances)
+        tasks = tuple(task for tenant in offers for task in tenant.tasks() if task.name in sizes)
         queries = tuple(query for tenant in offers for query in tenant.queries())
         self._memory.graph = TaskGraph.since(self._memory.graph, tasks, queries)
         return Model(
@@ -169,48 +156,8 @@ class SheddingController:
             instances,
             dict(rate for tenant, offer in offers.items() for rate in tenant.out_rates(offer)),
             dict(rate for tenant, offer in offers.items() for rate in tenant.offered(offer)),
-            {task: cpu for task, cpu in self._memory.full_cpu.items() if task in there},
+            _known_cpu(self._memory.row_cpu, offers, sizes),
         )
-
-    def _wanted(
-        self, offers: Mapping[Tenant, Offer], decision: QodDecision, room: float
-    ) -> dict[Tenant, dict[str, float]]:
-        """By app and query: what it is to have, and never less than its minimum: what can't be worked on has to wait.
-
-        Accuracies rise a little at a time. Meanwhile no query gets more than one of higher priority that is still
-        on its way. While all apps keep up, none begins to shed: what was seen counts more than what is reckoned.
-        """
-        all_keep_up = all(offer.keeps_up for offer in offers.values())
-        # Apps share the cores: if one's load has changed, all are set anew, or a steady one would not give way to it.
-        changed = [tenant for tenant, offer in offers.items() if not self._steady(tenant, offer)]
-        wanted: dict[Tenant, dict[str, float]] = {tenant: {} for tenant in offers}
-        queries = [(query, tenant) for tenant in offers for query in tenant.queries()]
-        ceiling: dict[int, float] = {}
-        for query, tenant in sorted(queries, key=lambda each: -each[0].priority):
-            name = tenant.step(query.name) or query.name
-            now, goal = tenant.accuracy[name], decision.accuracy[query.name]
-            least = offers[tenant].least[name]
-            most = min((share for priority, share in ceiling.items() if priority > query.priority), default=1.0)
-            if now == 1 and all_keep_up:
-                goal = now
-            elif not changed and room < TO_SPARE:
-                before = self._memory.goals.get(query.name, now)
-                goal = now if now == 1 and room > ENOUGH else _gently(now, goal, before)
-            asked = max(least, min(goal, now + self.config.rise, most))
-            wanted[tenant][name] = asked
-            if asked < goal:
-                ceiling[query.priority] = min(asked, ceiling.get(query.priority, 1.0))
-                self._memory.met.pop(tenant.app, None)  # It is on its way, and goes on in the next cycle.
-        return wanted
-
-    def _steady(self, tenant: Tenant, offer: Offer) -> bool:
-        """Whether an app has the load and the plan that its accuracies were set for; if not, they are set anew."""
-        due, plan = sum(offer.rates.values()), tenant.plan_version
-        met, under = self._memory.met.get(tenant.app, (0.0, None))
-        if plan == under and abs(due - met) <= STEADY * met:
-            return True
-        self._memory.met[tenant.app] = (due, plan)
-        return False
 
     def _enact(self, tenant: Tenant, offer: Offer, wanted: Mapping[str, float], decision: QodDecision) -> None:
         rows = _admitted(offer, tenant.shares(wanted))
@@ -256,35 +203,34 @@ class SheddingController:
                 shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
 
 
-def _gently(now: float, goal: float, before: float) -> float:
-    """A small step of the way to a goal, if it is worth one; to full accuracy it always is.
+def _row_cpu(offers: Mapping[Tenant, Offer], model: Model, decision: QodDecision) -> dict[str, float]:
+    """What is known of tasks whatever their instances and the load; see `Memory`."""
+    return {
+        task.name: decision.full_cpu[task.name] * model.size_of(task.name) / offer.total
+        for tenant, offer in offers.items()
+        for task in tenant.tasks()
+        if task.name in decision.full_cpu and offer.total > 0
+    }
 
-    If the goal of the cycle before was far away in the same direction, it is no noise: as far as both go.
-    """
-    least = min(goal, before) if goal > now else max(goal, before)
-    if (goal - now) * (before - now) > 0 and abs(least - now) > FAR:
-        return least
-    if goal >= 1:
-        return min(1.0, now + SMALL)
-    step = max(-SMALL, min(SMALL, GENTLE * (goal - now)))
-    return now if abs(step) < TINY else now + step
+
+def _known_cpu(
+    row_cpu: Mapping[str, float], offers: Mapping[Tenant, Offer], sizes: Mapping[str, int]
+) -> dict[str, float]:
+    """By task: what an instance takes at full accuracy, with the instances and the load of now."""
+    return {
+        task.name: row_cpu[task.name] * offer.total / sizes[task.name]
+        for tenant, offer in offers.items()
+        for task in tenant.tasks()
+        if task.name in row_cpu and task.name in sizes
+    }
 
 
 def _admitted(offer: Offer, shares: Mapping[str, float]) -> dict[str, int]:
     """By source: the rows that the longest epoch has room for; nothing if that is not known."""
-    rows, due = offer.rows_an_epoch(shares), sum(offer.rates.values())
+    rows, due = offer.rows_an_epoch(shares), offer.total
     if rows is None or due <= 0:
         return {}
     return {name: max(FEWEST, round(rows * rate / due)) for name, rate in offer.rates.items() if rate > 0}
-
-
-def _room(model: Model, decision: QodDecision) -> float:
-    """How many times the work of all tasks at full accuracy fits into the fullest machine."""
-    load: dict[str, float] = {}
-    for instance in model.instances:
-        load[instance.worker] = load.get(instance.worker, 0.0) + decision.full_cpu.get(instance.task, 0.0)
-    free = dict(zip(model.machine_index, model.available.tolist(), strict=True))
-    return min((free[worker] / cores for worker, cores in load.items() if cores > 0), default=math.inf)
 
 
 def _shortage(tenant: Tenant, offer: Offer) -> tuple[str, ...]:

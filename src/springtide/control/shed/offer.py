@@ -51,6 +51,11 @@ class Offer:
         return self.snapshot.arriving
 
     @property
+    def total(self) -> float:
+        """Rows a second to be dealt with, those that wait too."""
+        return sum(self.rates.values())
+
+    @property
     def missing(self) -> float:
         """Rows a second that come in and have to wait: not even the minimum accuracies leave room for them."""
         found = self.comes - self.allowed

@@ -14,6 +14,7 @@ from springtide.metrics.report import EpochReport
 from springtide.metrics.snapshot import MeasuredWorker, Snapshot
 from springtide.metrics.snapshot_builder import Shape, observe
 from springtide.migration.errors import Refused
+from springtide.migration.progress import Migration
 from springtide.policies.shedding.graph import Query, Task
 from springtide.policies.shedding.model import TaskInstance
 
@@ -33,6 +34,8 @@ class Tenant:
         self.accuracy = {sink.name: 1.0 for sink in graph.of(Sink)}
         """By query: what it is to have from now on."""
         self.minima = {sink.name: sink.restrictions.minimum_accuracy for sink in graph.of(Sink)}
+        self._move: Migration | None = None
+        """The last one that was asked for here."""
         self._served = {step: tuple(sink.name for sink in served(graph, step)) for step in graph.feeders}
         self._sources = {step: _sources_of(graph, step) for step in graph.feeders}
 
@@ -40,6 +43,13 @@ class Tenant:
     def plan_version(self) -> PlanVersion:
         """Of the plan in force: with another one, instances may be elsewhere."""
         return self._running.plan.version
+
+    @property
+    def moving(self) -> bool:
+        """Whether what it was told to move is still on its way, or no epoch has shown it in its new place yet."""
+        if self._move is None:
+            return False
+        return self._move.under_way or self._running.reports[-1].plan != self.plan_version
 
     def task(self, step: str) -> str:
         return f"{self.app}/{step}"
@@ -184,7 +194,7 @@ class Tenant:
         share = self._running.plan.operators.get(step)
         if share is None or not 0 <= instance < share.instances:
             raise Refused(f"step {step!r} has no instance {instance} with slices that could move")
-        self._running.move(step, share.slices_of(InstanceId(instance)), target)
+        self._move = self._running.move(step, share.slices_of(InstanceId(instance)), target)
 
 
 def _slots_at_work(snapshot: Snapshot) -> int:

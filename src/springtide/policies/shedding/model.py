@@ -135,6 +135,10 @@ class Model:
         """By task: its instances."""
         return np.bincount(self.task, minlength=len(self.graph.tasks))
 
+    def size_of(self, task: str) -> int:
+        """The instances of a task, by its name."""
+        return int(self.size[self.graph.index[task]])
+
     @cached_property
     def least(self) -> Floats:
         """By task: the rate of its slowest instance."""

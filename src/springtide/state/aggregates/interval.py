@@ -12,6 +12,9 @@ import numpy.typing as npt
 from springtide.state.aggregates.sample import Floats, Moments, ShedRows, Z, ratio, student
 from springtide.state.aggregates.spread import spread
 
+_FARTHER = {"sum": 28.0, "mean": 13.0}
+"""How much farther skewed values reach; calibrated, `docs/shedding.md` tells on which values. More for a sum, as the
+mean by which unseen rows are valued is too low just when large values are unseen."""
 _MAY_BE_HIDDEN = 1e-6
 _HALVINGS = 40
 
@@ -63,12 +66,13 @@ def sum_interval(shed: ShedRows, moments: Moments) -> Interval:
     low, high = count_interval(shed)
     fewer, more = (shed.unseen - low) * np.abs(mean), (high - shed.unseen) * np.abs(mean)
     values = spread(shed, moments, mean)
-    down = np.hypot(np.where(mean < 0, more, fewer), values.below)
-    up = np.hypot(np.where(mean < 0, fewer, more), values.above)
+    down = values.below(_FARTHER["sum"], np.where(mean < 0, more, fewer))
+    up = values.above(_FARTHER["sum"], np.where(mean < 0, fewer, more))
     return Interval(moments.unseen - down, moments.unseen + up, values.known)
 
 
 def mean_interval(shed: ShedRows, moments: Moments, mean: Floats) -> Interval:
     """The mean of all values, around its estimate: their number does not matter, their spread does."""
     values, rows = spread(shed, moments, mean), shed.seen + shed.unseen
-    return Interval(mean - ratio(values.below, rows), mean + ratio(values.above, rows), values.known)
+    below, above = values.below(_FARTHER["mean"]), values.above(_FARTHER["mean"])
+    return Interval(mean - ratio(below, rows), mean + ratio(above, rows), values.known)

@@ -29,6 +29,7 @@ from springtide.bench.experiments.shed.staged import Answer, Asked, Burst, Stage
 from springtide.bench.harness.arena import Arena, arena
 from springtide.bench.harness.bar_table import Table
 from springtide.bench.harness.findings import Figure, Findings, rounded
+from springtide.bench.harness.in_a_row import in_a_row
 from springtide.bench.harness.machine_speed import MachineWatch, Speed, usual_speed, worst_speed
 from springtide.testing.kafka import Broker
 
@@ -82,17 +83,24 @@ class ShedBench:
     """The longest that each may take to warm up."""
     largest_burst: int = Staging.largest_burst
     rounds: int = 3
-    """Of the costs of rows, which are left out for a step."""
+    """Of the costs of rows."""
+    runs: int = 1
+    """Injections, one after the other, to the same two apps; the capacity is measured anew before each."""
 
     @classmethod
-    def quick(cls, factor: float = FACTOR, step: bool = False) -> "ShedBench":
+    def quick(cls, factor: float = FACTOR, step: bool = False, runs: int = 1) -> "ShedBench":
         """Shorter phases, one round."""
-        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, largest_burst=2_000, rounds=1)
+        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, largest_burst=2_000, rounds=1, runs=runs)
 
     @property
     def course(self) -> Overload:
         rise_s, stay_s, fall_s, low_s = self.phases_s
         return Overload((STEP_S if self.step else rise_s, stay_s, fall_s, low_s), self.settle_s, (LOW, self.factor))
+
+    @property
+    def measures_costs(self) -> bool:
+        """What a row costs does not depend on how many come, or how soon: it is measured with the usual load alone."""
+        return not self.step and self.factor == FACTOR
 
     @property
     def name(self) -> str:
@@ -102,21 +110,30 @@ class ShedBench:
     def run(self) -> Findings:
         with Broker() as broker, arena("shed") as place, MachineWatch() as watch:
             without, with_ = self._stage(place, broker.servers)
-            turns = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(TURNS)]
-            capacities = {
-                name: median(burst.rows / burst.seconds for burst in bursts)
-                for name, bursts in zip((WITHOUT, WITH), zip(*turns, strict=True), strict=True)
-            }
+            capacities, rows = _capacities(without, with_, TURNS)
             costs = None
-            if not self.step:
-                rows = turns[-1][0].rows
+            if self.measures_costs:
                 kept = costs_of_kept(without.burst, with_.burst, rows, self.rounds)
                 costs = {"cost_of_kept_row": kept.kept_row, "cost_of_shed_row": self._cost_of_shed(with_, rows)}
-            # The app that may not shed is minutes behind in the end. It comes last, so nobody waits for it.
-            with_.ask(Staged.inject, self.course, capacities[WITHOUT], drain=True)
-            without.ask(Staged.inject, self.course, capacities[WITHOUT], drain=False)
-            tracks = {WITH: with_.ask(Staged.end), WITHOUT: without.ask(Staged.end)}
-        return self._findings(Measured(tracks, capacities, tuple(watch.speeds), costs))
+            found = []
+            for number in range(self.runs):
+                if number:
+                    capacities, _ = _capacities(without, with_, 1)
+                tracks = self._inject(without, with_, capacities[WITHOUT], last=number + 1 == self.runs)
+                found.append(Measured(tracks, capacities, tuple(watch.speeds), costs))
+        return in_a_row([self._findings(measured) for measured in found], worst_by="lag_cycles_with")
+
+    def _inject(
+        self, without: "_StagedApp", with_: "_StagedApp", capacity: float, *, last: bool
+    ) -> Mapping[str, Overloaded]:
+        """To one after the other. The one that may not shed is minutes behind: after the last run nobody waits for it."""
+        with_.ask(Staged.inject, self.course, capacity, drain=True)
+        ours = with_.ask(Staged.track)
+        without.ask(Staged.inject, self.course, capacity, drain=not last)
+        if last:
+            with_.ask(Staged.end)
+            without.ask(Staged.end)
+        return {WITH: ours, WITHOUT: without.ask(Staged.track)}
 
     def _stage(self, place: Arena, servers: str) -> "tuple[_StagedApp, _StagedApp]":
         """Both are started at once: nothing is measured yet."""
@@ -186,6 +203,16 @@ class ShedBench:
             table.one("acted_s", None if answer is None else answer.acted_s)
             table.one("acted_bar_s", None if answer is None else answer.bar_s)
             table.one("acted_over_bar", None if answer is None else answer.acted_s / answer.bar_s, "1")
+
+
+def _capacities(without: "_StagedApp", with_: "_StagedApp", turns: int) -> tuple[dict[str, float], int]:
+    """Drives a second that each keeps up with, measured in turn; and the drives of the burst that told it last."""
+    found = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(turns)]
+    capacities = {
+        name: median(burst.rows / burst.seconds for burst in bursts)
+        for name, bursts in zip((WITHOUT, WITH), zip(*found, strict=True), strict=True)
+    }
+    return capacities, found[-1][0].rows
 
 
 def _machine(measured: Measured, table: Table) -> None:

@@ -136,14 +136,18 @@ class Staged:
         if drain:
             wait_for(self._running, self._idle)
             SHARED.leave(self._app.name)
+            self.shed({})
 
-    def end(self) -> Overloaded:
-        """Stop, and tell what the injection showed. An epoch that takes minutes is left to end with the process."""
+    def end(self) -> None:
+        """Stop. An epoch that takes minutes is left to end with the process."""
         stopped, failures = threading.Event(), list[Exception]()
         threading.Thread(target=_stop, args=(self._running, stopped, failures), daemon=True).start()
         stopped.wait(LAST_S)
         if failures:
             raise failures[0]
+
+    def track(self) -> Overloaded:
+        """What the last injection showed, with all drives that were taken so far."""
         reports = self._running.reports
         assert self._course is not None, "it was injected"
         began_s, (rise_s, stay_s, *_) = self._settled_s, self._course.phases_s
