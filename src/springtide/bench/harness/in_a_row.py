@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from springtide.bench.harness.findings import Findings
+from springtide.bench.harness.findings import Figure, Findings
 from springtide.present.numbers import NONE
 
 
@@ -15,15 +15,21 @@ def in_a_row(runs: Sequence[Findings], *, worst_by: str) -> Findings:
     if len(runs) == 1:
         return runs[0]
     names = dict.fromkeys(name for run in runs for name in run.figures)
-    figures = {name: [run.figures.get(name) for run in runs] for name in names}
+    found = {name: [_figure(run, name) for run in runs] for name in names}
     rows = [
-        [name.replace("_", " "), *(NONE if v is None else f"{v}" for v in found)] for name, found in figures.items()
+        [name.replace("_", " "), *(NONE if value is None else f"{value}" for value in of)] for name, of in found.items()
     ]
-    worst = max(runs, key=lambda run: _height(run.figures.get(worst_by)))
-    return replace(
-        worst, headers=["", *(f"run {number + 1}" for number in range(len(runs)))], rows=rows, figures=figures
-    )
+    headers = ["", *(f"run {number}" for number in range(1, len(runs) + 1))]
+    worst = max(runs, key=lambda run: _height(_figure(run, worst_by)))
+    return replace(worst, headers=headers, rows=rows, figures=dict(found))
 
 
-def _height(value: object) -> float:
+def _figure(run: Findings, name: str) -> Figure:
+    found = run.figures.get(name)
+    if isinstance(found, list):
+        raise TypeError(f"{name}: expected the figure of one run, got {len(found)} of them")
+    return found
+
+
+def _height(value: Figure) -> float:
     return value if isinstance(value, int | float) else float("inf")

@@ -126,7 +126,7 @@ class ShedBench:
     def _inject(
         self, without: "_StagedApp", with_: "_StagedApp", capacity: float, *, last: bool
     ) -> Mapping[str, Overloaded]:
-        """To one after the other. The one that may not shed is minutes behind: after the last run nobody waits for it."""
+        """First to the one that may shed. The other is minutes behind: after the last run nobody waits for it."""
         with_.ask(Staged.inject, self.course, capacity, drain=True)
         ours = with_.ask(Staged.track)
         without.ask(Staged.inject, self.course, capacity, drain=not last)
