@@ -1,4 +1,4 @@
-"""Keeps taxis driving, or sensors reading: seeded rows into Kafka topics, so many a second, until Ctrl-C.
+"""Keeps taxis driving, or sensors reading: seeded rows into Kafka topics at a steady rate, until Ctrl-C.
 
     python examples/taxi_data.py                                        # with a broker of its own; says where it is
     python examples/taxi_data.py 127.0.0.1:9092 --rate 500 --seconds 60

@@ -77,7 +77,7 @@ class App(Dataflow):
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
         where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
 
-        With `durable_every`, the state goes to the durable store once in so many epochs, or once in a time such as
+        With `durable_every`, the state goes to the durable store after that number of epochs, or after a time such as
         `"30 seconds"`: less is written, and if every copy of some state is lost, the epochs since are repeated from
         their sources. What sinks have had is not published again.
 
@@ -85,8 +85,8 @@ class App(Dataflow):
         again once; then the app fails with an error that says what Spark showed. It also fails if an epoch gives no
         sign of life for six times that.
 
-        With `workers`, keyed state is spread over so many Spark executors, each slice with so many
-        `replicas` on other workers, in other fault `zones` where there are some. Without a `master` the
+        With `workers`, keyed state is spread over that number of Spark executors, each slice with `replicas` copies on
+        other workers, in other fault `zones` where there are some. Without a `master` the
         executors run on this machine. More workers than it or the cluster has room for are refused, unless with
         `force`.
 
@@ -145,7 +145,7 @@ class App(Dataflow):
         hottest_first: bool = False,
         force: bool = False,
     ) -> Migration:
-        """Grow or shrink the app that `start` has started to so many workers; returns at once.
+        """Grow or shrink the app that `start` has started to this number of workers; returns at once.
 
         `progressive` moves some `slices_an_epoch`, those with the most rows first if `hottest_first`. More workers than
         there is room for are refused, unless with `force`.

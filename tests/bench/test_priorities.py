@@ -31,7 +31,7 @@ def query(name: str, processed: int, priority: int, minimum: float) -> QueryRepo
 
 
 def played(*shares: tuple[int, int], moved: bool = False) -> Played:
-    """Cycles in which `zones`, of priority 3, and `speeds`, of 2, got so much."""
+    """Cycles in which `zones`, of priority 3, and `speeds`, of 2, got these shares."""
     reports = [report(n, query("zones", a, 3, 0.6), query("speeds", b, 2, 0.4)) for n, (a, b) in enumerate(shares)]
     owners = [(BEGAN - 1, {"zones-of": ("0",), "speeds-of": ("0",)})]
     if moved:

@@ -26,7 +26,7 @@ EPOCH_S = 2.0
 
 
 def track(taken: list[int], kept: list[int]) -> Overloaded:
-    """Two topics, 50 drives a second each for 20 s; epochs of 2 s that take and keep so many drives of each."""
+    """Two topics, 50 drives a second each for 20 s; epochs of 2 s that take and keep the given drives of each."""
     reports = []
     for number, (rows, good) in enumerate(zip(taken, kept, strict=True)):
         account = QueryReport("speeds", 2 * rows, 2 * good, 2 * (rows - good), 0, good / rows if rows else 1.0)

@@ -25,7 +25,7 @@ RATES = (100.0, 400.0)
 
 
 def epoch(ended_s: float, workers: str, kept: int = 100, lag_rows: int = 0) -> EpochReport:
-    """100 rows in 2 s, of which so many are kept; a worker is a letter, and a capital one stands by without rows."""
+    """100 rows in 2 s, of which some are kept; a worker is a letter, and a capital one stands by without rows."""
     instances = tuple(InstanceReport(n, 50 if w.islower() else 0, worker=w.lower()) for n, w in enumerate(workers))
     account = QueryReport("out", 100, kept, 100 - kept, 0, kept / 100)
     return EpochReport(

@@ -152,7 +152,7 @@ class _CrashingOs:
 
 @contextmanager
 def crash_in_the_file_system(calls: int) -> Iterator[_CrashingOs]:
-    """Within: the local store gets so many system calls, and then the driver is dead."""
+    """Within: the local store gets a number of system calls, and then the driver is dead."""
     with pytest.MonkeyPatch.context() as patch:
         fake = _CrashingOs(calls)
         patch.setattr(store_module, "os", fake)

@@ -37,7 +37,7 @@ class History:
         return len(self.states)
 
     def commit(self, owner: list[int], fold: list[int], before: OperatorState | None = None) -> None:
-        """Each instance puts a run in place of so many of its newest ones."""
+        """Each instance puts a run in place of some of its newest ones."""
         after = before = before or self.states[-1]
         for instance in sorted(set(owner)):
             mine = frozenset(SliceId(s) for s, o in enumerate(owner) if o == instance)

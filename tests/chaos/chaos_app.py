@@ -28,7 +28,7 @@ FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def spec(epochs: int, keys: int = KEYS, epoch_rows: int = EPOCH_ROWS) -> GeneratorSpec:
-    """The rows of so many epochs; epoch e holds the rows e * EPOCH_ROWS up to the next, if nothing else is said."""
+    """The rows of a number of epochs; epoch e holds the rows e * EPOCH_ROWS up to the next, if nothing else is said."""
     return GeneratorSpec(
         constant(100),
         seed=11,

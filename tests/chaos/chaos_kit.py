@@ -128,7 +128,7 @@ class Site:
         epoch_rows: int = chaos_app.EPOCH_ROWS,
         **options: object,
     ) -> list[EpochReport]:
-        """Run the app over so many epochs' rows."""
+        """Run the app over the rows of this number of epochs."""
         with self.monkeypatch.context() as armed:
             armed.setenv(faults.ENVIRONMENT, failpoints)
             return chaos_app.build(self.root, epochs, epoch_rows=epoch_rows).run(
@@ -157,7 +157,7 @@ class Site:
             self.run(epochs, failpoints=failpoint, **options)
 
     def check(self, epochs: int) -> None:
-        """The sinks hold exactly what so many epochs give."""
+        """The sinks hold exactly what these epochs give."""
         oracle, found = expected(epochs), published(self.root)
         assert not found.beyond(oracle)
         assert not oracle.beyond(found)

@@ -1,7 +1,7 @@
 """A driver process that runs the chaos app on several workers until it is told to stop.
 
 The generator's rows never run out, and each epoch takes the same share of them, so whenever the app
-stops its sinks must hold exactly what so many epochs give.
+stops its sinks must hold exactly what its epochs give.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main(build: Callable[[Path, int, int], App] = build) -> int:
     parser.add_argument("--master")
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--durable-every", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=ENDLESS, help="rows for so many; then no more come")
+    parser.add_argument("--epochs", type=int, default=ENDLESS, help="the number of epochs that there are rows for")
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--conf", action="append", default=[], help="KEY=VALUE, a Spark setting")
     options = parser.parse_args()

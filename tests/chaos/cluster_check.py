@@ -12,7 +12,7 @@ from springtide.blocks.store import LocalStore
 def check(root: Path, checkpoint: Path, keys: int, input_epochs: int | None = None) -> None:
     """The sinks hold exactly what the committed epochs give, and nothing that a manifest names is missing.
 
-    If there were rows for so many epochs only, those after them had none.
+    If there were rows for the first epochs only, those after them had none.
     """
     last = head(checkpoint)
     assert last is not None

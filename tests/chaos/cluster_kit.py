@@ -196,7 +196,7 @@ class Cluster:
     # Waiting
 
     def epochs(self, count: int, within_s: float = PATIENCE_S) -> None:
-        """Wait for so many more epochs."""
+        """Wait until this number of epochs has ended."""
         last = max(self.epoch, self._before) + count
         self.until(f"epoch {last}", lambda: self.epoch >= last, within_s)
 
@@ -214,7 +214,7 @@ class Cluster:
         self.epochs(3)
 
     def settled(self, workers: int, within_s: float = 2 * PATIENCE_S) -> None:
-        """Wait until so many workers are ready and nothing moves."""
+        """Wait until this number of workers is ready and nothing moves."""
         self.until(
             f"{workers} ready workers and no migration",
             lambda: len(self.ready()) == len(self.workers()) == workers and not under_way(self.client.migration()),

@@ -17,7 +17,7 @@ IMPATIENT = (
     "spark.network.timeoutInterval=2s",
     "spark.executor.heartbeatInterval=2s",
 )
-"""A worker that is silent for so long is taken for lost."""
+"""A worker that is silent for this time is taken for lost."""
 
 
 def test_workers_die_and_others_take_over(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def ask(dsn: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def check(dsn: str, epochs: int = EPOCHS) -> None:
-    """The tables hold exactly what so many epochs give, and nothing else is left."""
+    """The tables hold exactly what these epochs give, and nothing else is left."""
     columns = ", ".join(postgres_app.spec(epochs).rows(0, 1, START_S).schema.names)
     assert Counter(ask(dsn, f"SELECT epoch, {columns} FROM raw")) == expected(epochs).raw
     counts = ask(dsn, "SELECT key, n, total FROM counts")

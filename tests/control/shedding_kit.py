@@ -1,4 +1,4 @@
-"""An app without Spark: epochs on a clock of its own, which take as long as their rows cost on so many cores."""
+"""An app without Spark: epochs on a clock of its own, which take as long as their rows cost on its cores."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -111,7 +111,7 @@ class Model:
         fold: Callable[[], int] = lambda: 1,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[str, ...]:
-        """Run and commit one; each instance folds so many of its newest runs. Returns what was let go."""
+        """Run and commit one; each instance folds some of its newest runs. Returns what was let go."""
         epoch, share = Epoch(len(self.rows)), self.share
         state = OperatorState() if self.head is None else self.head.operators[STEP]
         behind = self.takeovers()

@@ -269,7 +269,7 @@ class TestHistory:
         self.committed(store, 12)
         depositor = Depositor()
         depositor.go_on.set()
-        for _ in range(13):  # Each is killed after so many epochs.
+        for _ in range(13):  # Each is killed after a few epochs.
             history = History(store, Interval(100), depositor)
             for _ in range(life):
                 if not history.feed_spark():

@@ -14,7 +14,7 @@ Bag = Counter[tuple[Any, ...]]
 
 
 def check(servers: str, epochs: int) -> None:
-    """A reader of what is committed sees the rows of so many epochs, each once."""
+    """A reader of what is committed sees the rows of this number of epochs, each once."""
     oracle = expected(epochs)
     _same(_found(servers, ROWS, _row), Counter(row[1:4] for row in oracle.raw.elements()), ROWS)
     _same(_found(servers, COUNTS, _count), Counter(row[1:] for row in oracle.counts.elements()), COUNTS)

@@ -64,7 +64,7 @@ class Fluid:
         self._warm(keys)
 
     def run(self, offered: Mapping[str, float]) -> Cycle:
-        """One cycle with so many rows a second."""
+        """One cycle at a rate, in rows a second."""
         speed, accuracy, self.cpu = self._flow(offered)
         model = self._measured(offered, accuracy, self.cpu)
         self._pile_up(offered, speed)

@@ -1,4 +1,4 @@
-"""A modelled dataflow: what would be measured with so many instances of each step, or on so many workers.
+"""A modelled dataflow: what would be measured with given instances of each step, or on given workers.
 
 All sources are held back alike by the slowest step, as in an epoch. A rate of an instance falls with their
 number as `p ** -falls`: 0 is linear scaling.
@@ -47,7 +47,7 @@ class Flow:
         return reaching
 
     def each(self, name: str, instances: int) -> float:
-        """The true rate of one instance of so many."""
+        """The true rate of one of this number of instances."""
         return self.steps[name].rate * instances**-self.falls
 
     def served(self, parallelism: Mapping[str, int]) -> float:

@@ -60,7 +60,7 @@ def small(extra: str = "", **replaced: str) -> Scenario:
 
 
 class Plan:
-    """Scales to so many workers at its n-th decision; a stand-in for a policy."""
+    """Scales to a given number of workers at its n-th decision; a stand-in for a policy."""
 
     def __init__(self, steps: Mapping[int, int]) -> None:
         self.steps = steps

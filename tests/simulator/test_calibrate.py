@@ -11,7 +11,7 @@ SERVICE_S, OVERHEAD_S = 40e-6, 0.3
 
 
 def reports(count: int = 40) -> list[EpochReport]:
-    """An app whose epochs cost exactly so much, on two instances, with rows that vary."""
+    """An app whose epochs cost exactly what it is told, on two instances, with rows that vary."""
     found, at = [], 1_000.0
     for epoch in range(count):
         rows = 10_000 + 2_000 * (epoch % 5)

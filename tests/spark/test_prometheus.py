@@ -29,7 +29,7 @@ START_S = 150.0
 PATIENCE_S = 90.0
 ROWS = {"left": 300, "right": 170}
 KEPT = 10
-"""One in so many rows passes the filters."""
+"""One row in this many passes the filters."""
 APP = f"""
 from springtide import App, agg, sinks, sources
 

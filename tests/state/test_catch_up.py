@@ -74,14 +74,14 @@ class History:
         self.parcels.append([self.farm._arrive(part).rows for part in parts if part])
 
     def chain(self, epochs: int, slices: frozenset[SliceId]) -> Chain:
-        """The state of some slices after so many epochs."""
+        """The state of some slices after the first epochs."""
         return self.farm._chain(slices, self.states[epochs])
 
     def rows(self, epoch: int, slices: frozenset[SliceId]) -> list[pa.Table]:
         return [self.farm._share(parcel, slices) for parcel in self.parcels[epoch]]
 
     def missed(self, epochs: int, slices: frozenset[SliceId]) -> list[Missed]:
-        """What a state after so many epochs lacks before the last one."""
+        """What the state after the first epochs lacks before the last one."""
         last = len(self.moments) - 1
         return [(self.moments[e], self.rows(e, slices)) for e in range(epochs, last)]
 
@@ -99,7 +99,7 @@ def contents(chain: Chain, updated: Updated) -> dict[Any, Any]:
 
 
 def check(history: History, behind: Mapping[int, frozenset[SliceId]]) -> Updated:
-    """The last epoch of all slices, some of them caught up from the state after so many epochs."""
+    """The last epoch of all slices, some of them caught up from the state after the first epochs."""
     logic, last = history.farm.logic, len(history.moments) - 1
     everything = frozenset(map(SliceId, range(SLICES)))
     rows, moment = history.rows(last, everything), history.moments[last]

@@ -38,7 +38,7 @@ class _Verified:
 _verified: dict[str, _Verified] = {}
 ABSENT, DAMAGED = "no local copy", "local copy has the wrong checksum"
 VERIFIED_MOST = 64
-"""Mapped files hold their disk space even when deleted, so only so many are remembered."""
+"""The most files that are remembered: mapped ones hold their disk space even when deleted."""
 _remembering = threading.Lock()
 
 

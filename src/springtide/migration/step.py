@@ -29,7 +29,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class KeepReplicas:
-    """The former owners stand by for so long, in case of a way back."""
+    """The former owners stand by for some seconds more, in case of a way back."""
 
     moves: tuple[Move, ...]
     seconds: float

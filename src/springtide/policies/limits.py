@@ -54,7 +54,7 @@ class Limits:
     def clamp(self, workers: int, slots: float) -> int:
         """The nearest number of workers that is allowed.
 
-        An operator that must have so many instances needs as many slots.
+        An operator with a minimum of instances needs as many slots.
         """
         most = max((bounds.minimum for bounds in self.parallelism.values()), default=1)
         return self.workers.clamp(max(workers, math.ceil(most / slots)))

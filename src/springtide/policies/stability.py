@@ -30,7 +30,7 @@ class Stability:
     stabilise_s: float = 30.0
     """After a change, the time without another one."""
     scale_down_s: float = 120.0
-    """Workers are let go if so many were not wanted at any time this long."""
+    """Scale in only to the highest number of workers that was wanted during this time."""
     catch_up_s: float = 60.0
     """The time in which a backlog should be gone, also the one that the pause of a migration leaves."""
     ineffective_s: float = 600.0

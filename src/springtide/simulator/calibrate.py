@@ -26,7 +26,7 @@ from springtide.simulator.scenario.scenario import (
 from springtide.simulator.simulate import simulate
 
 COLD = 5
-"""The first epochs of a run are slower; so many are left out, or a fifth if they are few."""
+"""Epochs left out at the beginning of a run, as they are slower; a fifth of a short run."""
 VARIED = 0.1
 """Rows an epoch must differ by this, relative, to tell what a row takes from what an epoch takes anyway."""
 LEAST = 3

@@ -90,7 +90,7 @@ class Chain:
     def fold(self, changes: pa.Table, least: int = 0) -> tuple[pa.Table, tuple[Run, ...]]:
         """Put changed rows, sorted by position, on top: the new run, and the runs it replaces.
 
-        At least so many of the newest runs are replaced, however large they are.
+        The `least` newest runs are replaced however large they are.
         """
         replaced = least
         total = changes.num_rows + sum(len(run) for run in self.runs[len(self.runs) - least :])

@@ -44,7 +44,7 @@ def _new(topic: str, partitions: int, config: Mapping[str, str]) -> NewTopic:
 
 
 def widen(servers: str, topic: str, partitions: int) -> None:
-    """Give a topic more partitions: so many in all."""
+    """Give a topic more partitions, up to this number in all."""
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(TIMEOUT_S)
     _await(lambda: len(partitions_of(servers, topic)) == partitions, f"topic {topic} with {partitions} partitions")

@@ -98,7 +98,7 @@ def build(
 ) -> App:
     """The app of a dataflow. Its sink gets the rows of the last tasks: id, key, born, path, seen, tally.
 
-    The source is a generator of so many keys at a rate, or one with the same columns: `id`, `key` and `due_time`. The
+    The source is a generator of `keys` keys at a rate, or one with the same columns: `id`, `key` and `due_time`. The
     service time may be given by task; a task that is not named has the default.
     """
     services = services_of(dataflow, service_s)
@@ -136,7 +136,7 @@ def occupancy(
 ) -> float:
     """Seconds of service on the slowest way through a dataflow for each second of input; below 1 if it keeps up.
 
-    Each task has so many `instances`, or else those that the paper gives it; keys are taken to be spread evenly.
+    Each task has this number of `instances`, or else those that the paper gives it; keys are taken to be spread evenly.
     """
     services = services_of(dataflow, service_s)
     slowest = {SOURCE: 0.0}

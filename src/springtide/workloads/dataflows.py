@@ -14,7 +14,7 @@ from math import ceil
 from springtide.dataflow.errors import BadGraph
 
 EVENTS_S = 8.0
-"""What the source gives; a task has one instance for each so many that reach it."""
+"""Events a second of the source; a task has one instance for each eight that reach it in a second."""
 SOURCE = "source"
 
 
@@ -86,7 +86,7 @@ class Dataflow:
         return sum(self.copies[name] for name in self.last)
 
     def input_events_s(self, task: str, events_s: float = EVENTS_S) -> float:
-        """What reaches a task in a second if the source gives so much."""
+        """What reaches a task in a second if the source gives `events_s`."""
         return self.copies[task] * events_s
 
     def instances(self, task: str, events_s: float = EVENTS_S) -> int:

@@ -163,7 +163,7 @@ def _look(
     began: float,
     seconds: float,
 ) -> Snapshot:
-    """Measure for so long; the last snapshot."""
+    """Measure for `seconds`; returns the last snapshot."""
     until = time.time() + seconds
     last: Snapshot | None = None
     while time.time() < until or last is None:

@@ -44,7 +44,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Kill:
-    """End workers with SIGKILL: so many, every other one on the ring, all at once."""
+    """End this number of workers with SIGKILL, all at once, spread over the ring."""
 
     workers: int
 
@@ -137,7 +137,7 @@ def run_trial(trial: Trial) -> Track:
 
 @cache
 def cluster_session(workers: int) -> SparkSession:
-    """The Spark of this process, with so many workers."""
+    """The Spark of this process, with this number of workers."""
     return make_session("bench", SessionConfig(box(workers), workers=workers))
 
 
@@ -165,7 +165,7 @@ def _fill(spark: SparkSession, trial: Trial) -> int:
 
 
 def wait_for_epochs(running: Running, epochs: int) -> None:
-    """Wait for so many more epochs."""
+    """Wait until this number of epochs has ended."""
     goal = len(running.reports) + epochs
     wait_for(running, lambda: len(running.reports) >= goal)
 

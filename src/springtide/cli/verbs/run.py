@@ -92,7 +92,7 @@ def run(
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; default embedded.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Spread keyed state over so many executors; without --master, on this machine."),
+        typer.Option(min=1, help="Executors that share the keyed state; without --master, on this machine."),
     ] = None,
     replicas: Annotated[int, typer.Option(min=0, help="With --workers: copies of each slice on other workers.")] = 1,
     zones: Annotated[

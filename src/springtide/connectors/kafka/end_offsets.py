@@ -20,11 +20,11 @@ END_S = 4 * ASK_S
 """A thread that asks ends with its question, of which there may be a few in a row."""
 SHARP_S = 0.02
 AGAIN = 2
-"""A question that took longer than that is asked so many times more, and the quickest answer counts."""
+"""How often a question that took longer than that is asked again; the quickest answer counts."""
 KEPT = 2400
 """Answers that are remembered: twenty minutes, for rows that wait long."""
 DISCOVER = 4
-"""Once in so many questions the topic is asked for new partitions, too."""
+"""One question in this many asks for new partitions of the topic, too."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from springtide.policies.stability import Stability, Stable
 
 @dataclass(frozen=True)
 class Adapt:
-    """What may be said; Refused if it can't be meant."""
+    """What a user may set; Refused, with the reason, if it is not valid."""
 
     policy: str = "ds2"
     minimum: int = 1

@@ -185,7 +185,7 @@ class Tenant:
         self.accuracy = dict(accuracy)
 
     def admit(self, rows: Mapping[str, int]) -> None:
-        """Take at most so many rows from sources in an epoch."""
+        """Take at most these rows from each source in an epoch."""
         limited = {s.name for s in self.graph.of(Source) if s.spec.admits}
         self._running.admit({name: most for name, most in rows.items() if name in limited})
 

@@ -15,7 +15,7 @@ from springtide.waits import WaitedTooLong
 DEPOSIT_S = 3600.0
 """How long a durable checkpoint may take."""
 LATE = 2
-"""An epoch waits for a durable checkpoint that is late by so many intervals."""
+"""An epoch waits for a durable checkpoint once this many intervals have passed since the last one."""
 REST_S = 10.0
 """An app without input makes its last epoch durable after this time, though no interval has passed."""
 
@@ -102,7 +102,7 @@ class Durability:
         self._under_way = self._pool.submit(self._make, manifest, {})
 
     def _passed(self, manifest: Manifest, times: int = 1) -> bool:
-        """Whether the interval has, so many times, since the last durable checkpoint."""
+        """True once `times` whole intervals have passed since the last durable checkpoint."""
         return self.every.passed(manifest.epoch - _epoch(self._base), self._clock() - self._since, times=times)
 
     def pinned(self) -> set[str]:
@@ -124,7 +124,7 @@ class Durability:
     def now(self, head: Manifest | None, captured: States) -> States | None:
         """Make the last epoch durable at once, and what operators have made of the next, which is not true yet.
 
-        That as it is durable; None if nothing could be done.
+        The states as they are in the durable store, or None if a worker was lost meanwhile.
         """
         if self.each_epoch:
             return captured

@@ -71,7 +71,7 @@ class History:
     def rest(self, captured: States) -> States | None:
         """Make the last epoch durable at once, and go on from that; beside it, what was captured of the next.
 
-        That as it is durable, or None if nothing could be done.
+        The states as they are in the durable store, or None if a worker was lost meanwhile.
         """
         kept = self.durability.now(self.head, captured)
         if kept is not None:

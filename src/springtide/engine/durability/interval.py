@@ -1,4 +1,4 @@
-"""How often the state is made durable: once in so many epochs, or once in a while."""
+"""How often the state is made durable: after a number of epochs, or after a time."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from springtide.dataflow.duration import microseconds
 from springtide.errors import BadValue
 
 MOST_EPOCHS = 100
-"""From one checkpoint to the next, however short epochs are: so many have to be remembered for repeating them."""
+"""The most from one checkpoint to the next, however short epochs are: all of them are remembered, to be repeated."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Interval:
         return self.epochs == 1
 
     def passed(self, epochs: int, seconds: float, *, times: int = 1) -> bool:
-        """Whether it has, so many times, since as many epochs and seconds."""
+        """True once `times` whole intervals fit into these epochs or seconds."""
         in_time = self.seconds is not None and seconds >= self.seconds * times
         return epochs >= self.epochs * times or (epochs > 0 and in_time)
 

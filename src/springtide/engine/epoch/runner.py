@@ -75,7 +75,7 @@ class EpochRunner:
         """The shed rates of epochs to come."""
         self._turn = threading.Lock()
         self.refused = False
-        """An epoch came after the stop: Spark then ends the query with that error, which is none."""
+        """An epoch came after the stop. Spark reports this as a failure of the query; it is not one."""
         self._stopped = self._prepared = False
         self._ended_s: float | None = None
         """When the last epoch of this run ended, on a clock that never jumps."""

@@ -77,7 +77,7 @@ class Cluster:
         return self._known.departed(self.alive() | employed)
 
     def ask(self, total: int) -> None:
-        """Ask for so many workers in all; they come later, or never."""
+        """Ask for `total` workers in all; they come later, or never."""
         self._demand.ask(total)
 
     def check(self, total: int, *, force: bool = False) -> None:
@@ -118,7 +118,7 @@ class Cluster:
         return self._demand.alone
 
     def replace(self, count: int, timeout_s: float) -> list[Worker]:
-        """Let everybody go, and have so many others; fewer, if no more come in time."""
+        """Let everybody go and return `count` others; fewer, if no more come within `timeout_s`."""
         old = self.alive()
         self._demand.replace(old, count)
         deadline = time.monotonic() + timeout_s

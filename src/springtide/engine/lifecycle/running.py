@@ -225,7 +225,7 @@ class Running:
         return self._pool
 
     def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:
-        """Grow or shrink to so many workers while the app runs; returns at once."""
+        """Grow or shrink to this number of workers while the app runs; returns at once."""
         check_replayable(self.graph, strategy)
         return self.pool.scale(workers, strategy, options)
 
@@ -244,7 +244,7 @@ class Running:
         return rates
 
     def admit(self, rows: Mapping[str, int]) -> None:
-        """From the next epoch on, take at most so many rows from sources in an epoch; the rest waits."""
+        """From the next epoch on, take at most these rows from each source in an epoch; the rest waits."""
         admit(self._spark, self.query, [rows.get(source.name) for source in self.graph.of(Source)])
 
     @property

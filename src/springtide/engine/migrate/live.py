@@ -68,7 +68,7 @@ class Migrator:
         )
 
     def scale(self, workers: int, strategy: str, options: Options) -> Migration:
-        """Grow or shrink to so many workers."""
+        """Grow or shrink to this number of workers; Refused if that cannot be."""
         with self._shared.held() as roster:
             now, most = len(roster.staying()), roster.plan.slices
         if not 1 <= workers <= most:

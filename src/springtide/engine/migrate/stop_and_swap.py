@@ -17,7 +17,7 @@ from springtide.plan.plan import Plan
 from springtide.plan.ring import Ring
 
 Restore = Callable[[Init, States, Plan, float], bool]
-"""Gives new workers their state, in so many seconds; whether all have it."""
+"""Gives new workers their state. The last argument is the time for it, in seconds; True if all have theirs by then."""
 AGAIN_S = 0.05
 """Between two tries to cancel what runs: a job may be about to start."""
 

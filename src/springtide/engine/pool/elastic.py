@@ -40,7 +40,7 @@ from springtide.plan.ring import Ring
 from springtide.state.layout import Layout
 
 ATTEMPTS = 6
-"""An epoch is given up after so many."""
+"""How often an epoch is tried before the app fails."""
 TASKS_EACH = 4
 """For each worker, so that every one of them gets some of the tasks that ask which Python it runs."""
 LOSS_S = 3.0
@@ -289,7 +289,7 @@ class ElasticPool:
         self.cluster.stop()
 
     def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:
-        """Grow or shrink to so many workers; returns at once."""
+        """Grow or shrink to this number of workers; returns at once."""
         return self.migrator.scale(workers, strategy, options or Options())
 
     def move(

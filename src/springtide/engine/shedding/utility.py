@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 STEPS = 1000
-"""Utilities that differ by less than one part in so many are alike; small ones, by less than one in so many."""
+"""Utilities are alike if they differ by less than a thousandth: of themselves, or of one if that is more."""
 LEAST = -(1 << 62)
 """What a row is worth whose utility is null or no number."""
 

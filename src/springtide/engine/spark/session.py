@@ -134,7 +134,7 @@ def box(workers: int) -> str:
 
 
 def manager_settings(master: str, workers: int) -> dict[str, str]:
-    """What a cluster manager has to know to send exactly so many executors, and more or fewer later.
+    """What a cluster manager has to know to send exactly `workers` executors, and more or fewer later.
 
     A standalone master sends an app all that its workers have room for, and heeds a number only from apps with
     dynamic allocation: so that is on, and tied down to leave every change of the number to us. The limit of
@@ -283,7 +283,7 @@ def prepare_epoch_session(spark: SparkSession) -> None:
 
 @contextmanager
 def retaining(spark: SparkSession, epochs: int) -> Iterator[None]:
-    """Let a query that is started here keep so many epochs in its logs, or more if that is set."""
+    """Let a query that is started here keep this number of epochs in its logs, or more if that is set."""
     before = int(spark.conf.get(RETAINED) or 0)
     spark.conf.set(RETAINED, max(before, epochs))
     try:

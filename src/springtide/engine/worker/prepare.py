@@ -22,7 +22,7 @@ from springtide.state.xxhash import hash_integers
 
 HASH = "__springtide_hash"
 FIRST_ROWS_S = 0.2
-"""A task's first rows take about so long to come, however few they are; that is no work."""
+"""About what a task waits for its first rows, however few they are; that is no work."""
 CHUNK_ROWS = 1_000_000
 CHUNK_BITS = 32
 CHUNK_BYTES = 128 << 20

@@ -53,7 +53,7 @@ def between(earlier: Sample, later: Sample) -> Rate:
 
 
 RISE_S = 1.4
-"""A rate that is higher in all samples for so long is a load that rises, and no burst."""
+"""Seconds: a rate that is higher in all samples of this time is a load that rises, and no burst."""
 SURE_ROWS = 30
 """Of fewer rows chance may tell the same."""
 RISE = 1.1

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 SLACK = 1.5
-"""Lumps that are up to so many times as far apart as usual are one flow; what is further apart is a stop."""
+"""Lumps whose distance is at most this many times the usual one are one flow; a longer one is a stop."""
 SHORTEST_S = 0.001
 """The time that a lump takes at least, so that rates are finite."""
 

@@ -15,11 +15,11 @@ class Steadiness:
     """When an output counts as steady."""
 
     window_s: float = 60.0
-    """For so long."""
+    """How long it has to stay near the expected rate."""
     smooth_s: float = 10.0
-    """On average over so long at a time; some epochs should fit in."""
+    """The span over which the rate is averaged; some epochs should fit in."""
     tolerance: float = 0.2
-    """So near to the expected rate, as a share of it."""
+    """How far the rate may be from the expected one, as a share of that."""
     expected_rows_per_s: float | None = None
     """None: the mean rate of the calm before."""
     calm_s: float = 60.0

@@ -36,7 +36,7 @@ class Dhalion:
     growth: float = 0.05
     """So does a backlog, more than two epochs' rows, that grows by this share of the rows that fall due."""
     skewed: float = 2.0
-    """An instance with so many times the rows of its siblings is hot."""
+    """An instance is hot if it has this many times the rows of its siblings."""
     slow: float = 0.5
     """An instance at this share of its siblings' true rate is slow."""
     similar: float = 0.25
@@ -44,7 +44,7 @@ class Dhalion:
     idle: float = 0.4
     """Workers are too many if the utilisation is below."""
     boldest: float = 2.0
-    """At most so many times the instances in one step."""
+    """The most by which the instances are multiplied in one step."""
     blocked_s: float = 600.0
     """How long a cure that did not help is not tried again."""
 

@@ -97,7 +97,7 @@ class Epochs:
         self.stalled = {}
 
     def owe(self, operator: OperatorModel, rows: float, slices: Ints) -> None:
-        """The owners of these slices have to see so many of the operator's last rows, their share of them."""
+        """The owners of these slices have to see their share of the operator's last `rows` rows."""
         load = self.placement.load_of(operator.name, slices)
         before = self.owed_s.get(operator.name, np.zeros(0))
         owed = rows * load * self.service_s(operator)

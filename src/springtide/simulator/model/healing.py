@@ -30,7 +30,7 @@ class Healer:
         """By owner and who stands by for it: when the copy is whole; from the start if it is not told."""
 
     def strike(self, outage: Outage, rng: np.random.Generator) -> None:
-        """Workers are lost, one beside the other or every so many on the ring."""
+        """Workers are lost: neighbours on the ring, or every n-th one, as the outage says."""
         alive = [worker for worker in self.placement.ring.workers if worker not in self.lost]
         first = int(rng.integers(len(alive)))
         self.lose(alive[(first + i * outage.every) % len(alive)] for i in range(outage.workers))

@@ -12,7 +12,7 @@ from springtide.simulator.model.window import Window
 from springtide.simulator.scenario.scenario import OperatorModel
 
 DETAILED = 4096
-"""Up to so many slices a snapshot tells of each of them."""
+"""A snapshot tells of each slice, unless there are more than this."""
 
 
 def look(now: float, window: Window, epochs: Epochs, lag_s: float, pause_s: float) -> Snapshot:

@@ -63,7 +63,7 @@ class Mover:
         return self.change is not None
 
     def scale(self, workers: int) -> None:
-        """Grow or shrink to so many workers."""
+        """Grow or shrink to this number of workers."""
         now = len(self.placement.ring.workers)
         self.wanted = min(workers, self.placement.slices)
         self.change = Change(f"from {now} to {self.wanted} workers", self.env.now)

@@ -130,7 +130,7 @@ def _expanded(firsts: Ints, sizes: Ints, targets: Ints) -> tuple[Ints, Ints]:
 
 
 def _runs(moving: Ints, before: Ints, after: Ints, most: int) -> tuple[Ints, Ints]:
-    """Moving slices, cut where they are no neighbours, where an owner changes, and after so many: firsts and sizes."""
+    """First slices and sizes of runs: neighbours with one owner before and one after, at most `most` of them."""
     if not len(moving):
         return moving, moving
     gaps = (np.diff(moving) != 1) | (np.diff(before[moving]) != 0) | (np.diff(after[moving]) != 0)

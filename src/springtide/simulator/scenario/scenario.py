@@ -15,7 +15,7 @@ class SourceModel:
     name: str
     profile: Profile
     backlog_s: float | None = None
-    """A source that is held up makes no more rows once those of so many seconds wait; None: they go on to wait."""
+    """A source that is held up stops making rows once those of this time wait; None: it never stops."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class MigrationModel:
     strategy: str
     options: Options
     stop_restart_s: float | None = None
-    """Instead of the strategy, the whole app stands still so long at each change."""
+    """How long the whole app stands still at each change, in place of the strategy."""
 
 
 @dataclass(frozen=True)

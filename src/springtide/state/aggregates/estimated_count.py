@@ -37,7 +37,7 @@ class EstimatedCount(Estimated):
         shed = shed_of(parts)
         low, high = count_interval(shed)
         if self.column is not None:
-            # Without a single value, up to so many may still be among the unseen rows.
+            # Without a single value seen, some may still be among the unseen rows: this is the most of them.
             rows, unseen = (part.to_numpy(zero_copy_only=False) for part in parts[3:5])
             high = np.where(shed.seen == 0, Z**2 * unseen / np.maximum(rows, 1), high)
         fitting(parts[0], shed.unseen)

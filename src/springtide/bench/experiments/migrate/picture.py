@@ -14,7 +14,7 @@ COLOURS = {
     "progressive": "tab:purple",
 }
 WINDOW_S = 5.0
-"""Rates and latency are averages over so long."""
+"""Rates and latency are averages over this time."""
 
 
 def draw(axes: Any, journeys: Sequence[Journey]) -> None:

@@ -37,8 +37,6 @@ MINIMA = {"speeds": 0.4, "zones": 0.6}
 FACTOR = 1.6
 LOW = 0.5
 STEP_S = 1.0
-TURNS = 2
-"""How often the capacity of each is measured."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +79,21 @@ class ShedBench:
     settle_s: float = 15.0
     warm_s: float = 45.0
     """The longest that each may take to warm up."""
-    largest_burst: int = Staging.largest_burst
+    bursts: tuple[int, int] = Staging.bursts
+    """Drives at once with which the capacity is measured, at first and at most."""
+    turns: int = 2
+    """How often the capacity of each is measured."""
     rounds: int = 3
-    """Of the costs of rows."""
+    """Of the costs of rows; without any they are not measured."""
     runs: int = 1
     """Injections, one after the other, to the same two apps; the capacity is measured anew before each."""
 
     @classmethod
     def quick(cls, factor: float = FACTOR, step: bool = False, runs: int = 1) -> "ShedBench":
-        """Shorter phases, one round."""
-        return cls(factor, step, (3.0, 10.0, 3.0, 4.0), 4.0, warm_s=6.0, largest_burst=2_000, rounds=1, runs=runs)
+        """Shorter phases, the capacity measured once, and no costs of rows: of a few drives they would be noise."""
+        return cls(
+            factor, step, (3.0, 9.0, 2.0, 3.0), 3.0, warm_s=6.0, bursts=(1_000, 2_000), turns=1, rounds=0, runs=runs
+        )
 
     @property
     def course(self) -> Overload:
@@ -100,7 +103,7 @@ class ShedBench:
     @property
     def measures_costs(self) -> bool:
         """What a row costs does not depend on how many come, or how soon: it is measured with the usual load alone."""
-        return not self.step and self.factor == FACTOR
+        return self.rounds > 0 and not self.step and self.factor == FACTOR
 
     @property
     def name(self) -> str:
@@ -110,7 +113,7 @@ class ShedBench:
     def run(self) -> Findings:
         with Broker() as broker, arena("shed") as place, MachineWatch() as watch:
             without, with_ = self._stage(place, broker.servers)
-            capacities, rows = _capacities(without, with_, TURNS)
+            capacities, rows = _capacities(without, with_, self.turns)
             costs = None
             if self.measures_costs:
                 kept = costs_of_kept(without.burst, with_.burst, rows, self.rounds)
@@ -139,7 +142,7 @@ class ShedBench:
         """Both are started at once: nothing is measured yet."""
         wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
         stagings = [
-            Staging(name, servers, place.scratch / name, minima, self.warm_s, largest_burst=self.largest_burst)
+            Staging(name, servers, place.scratch / name, minima, self.warm_s, bursts=self.bursts)
             for name, minima in wanted.items()
         ]
         with ThreadPoolExecutor() as threads:

@@ -72,7 +72,7 @@ def _processed(report: EpochReport) -> float:
 
 
 def percentile(values: Numbers, weights: Numbers, share: float) -> float:
-    """The value that so large a share of the weight does not exceed."""
+    """The value that this share of the weight does not exceed."""
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(reached, share * reached[-1])])

@@ -25,7 +25,7 @@ class Overload:
     phases_s: tuple[float, float, float, float]
     """How long the rate rises, stays, falls, and stays low."""
     settle_s: float = 15.0
-    """How long the rate is low before it rises: the first epochs with so many drives are not yet as quick as others."""
+    """How long the rate is low before it rises: the first epochs with more than a few drives are slower than others."""
     factors: tuple[float, float] = (0.5, 1.6)
     """The low and the high rate, in times of the capacity. Minima of 0.4 and 0.6 allow for twice it."""
 
@@ -45,7 +45,7 @@ def _ramp(since_s: float, for_s: float, start: float, end: float) -> list[tuple[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What was sent to one topic: so many drives by these times."""
+    """What was sent to one topic: the drives sent by each time."""
 
     at_s: Numbers
     rows: Numbers

@@ -35,7 +35,6 @@ QUICK_S = 1.5
 """An epoch that takes no longer, with the few rows of the beginning, is no cold one."""
 FEW = 50
 """Drives that hardly make an epoch longer."""
-FIRST_BURST = 500
 LONG = 3.0
 """The capacity is that of an epoch which takes three times as long as one with few drives."""
 LAST_S = 20.0
@@ -58,8 +57,8 @@ class Staging:
     warm_s: float = 45.0
     """The first epochs are slow; a machine that is busy with other things may never be quick."""
     detail: int = 24
-    largest_burst: int = 64_000
-    """Drives at once with which the capacity is measured at most."""
+    bursts: tuple[int, int] = (500, 64_000)
+    """Drives at once with which the capacity is measured, at first and at most."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Staged:
         self._name, self._sending = staging.name, Sending(staging.servers, topics)
         self._course: Overload | None = None
         self._settled_s = 0.0
-        self._burst_rows, self._largest = FIRST_BURST, staging.largest_burst
+        self._burst_rows, self._largest = staging.bursts
         self._warm_up(staging.warm_s)
 
     def _warm_up(self, warm_s: float) -> None:
