@@ -207,7 +207,7 @@ def shed(
     factor: Annotated[float, typer.Option(help="The peak, in times of the capacity.", min=0.6)] = 1.6,
     step: Annotated[bool, typer.Option("--step", help="The rate rises in one second, not by and by.")] = False,
     adapt: Annotated[bool, typer.Option("--adapt", help="With --step: more workers come to help.")] = False,
-    runs: Annotated[int, typer.Option(help="Overloads in a row, for the same two apps.", min=1)] = 1,
+    runs: Annotated[int, typer.Option(help="Overloads in a row; the peer has the last one.", min=1)] = 1,
     as_json: Json = False,
     quick: Quick = False,
     out: Out = HERE,

@@ -34,7 +34,7 @@ class Memory:
     """What one cycle leaves for the next."""
 
     at: float = float("-inf")
-    row_cpu: Mapping[str, float] = field(default_factory=dict)
+    row_cpu: dict[str, float] = field(default_factory=dict)
     """By task: what all its instances take at full accuracy, for each row that comes to its app."""
     warming: tuple[WarmUp, ...] = ()
     graph: TaskGraph | None = None
@@ -123,7 +123,7 @@ class SheddingController:
             model = self._model(offers, unseen)
             memory.warming = still_warming(memory.warming, model, self.clock(), unseen=unseen)
             decision = decide(model, {each.key for each in memory.warming})
-            memory.row_cpu = _row_cpu(offers, model, decision)
+            memory.row_cpu |= _row_cpu(offers, model, decision)
             stage = stage_of(model, decision, warming=bool(memory.warming))
             wanted = self._approach.next(offers, decision, stage, self.config.rise)
             for tenant, offer in fresh.items():
@@ -204,7 +204,7 @@ class SheddingController:
 
 
 def _row_cpu(offers: Mapping[Tenant, Offer], model: Model, decision: QodDecision) -> dict[str, float]:
-    """What is known of tasks whatever their instances and the load; see `Memory`."""
+    """What is known of tasks whatever their instances and the load, see `Memory`; nothing of apps without rows."""
     return {
         task.name: decision.full_cpu[task.name] * model.size_of(task.name) / offer.total
         for tenant, offer in offers.items()

@@ -86,7 +86,7 @@ class ShedBench:
     rounds: int = 3
     """Of the costs of rows; without any they are not measured."""
     runs: int = 1
-    """Injections, one after the other, to the same two apps; the capacity is measured anew before each."""
+    """Injections to the app that may shed, one after the other; the capacity is measured anew before each."""
 
     @classmethod
     def quick(cls, factor: float = FACTOR, step: bool = False, runs: int = 1) -> "ShedBench":
@@ -122,21 +122,21 @@ class ShedBench:
             for number in range(self.runs):
                 if number:
                     capacities, _ = _capacities(without, with_, 1)
-                tracks = self._inject(without, with_, capacities[WITHOUT], last=number + 1 == self.runs)
+                last = number + 1 == self.runs
+                tracks = self._inject(with_, without if last else None, capacities[WITHOUT])
                 found.append(Measured(tracks, capacities, tuple(watch.speeds), costs))
+            with_.ask(Staged.end)
         return in_a_row([self._findings(measured) for measured in found], worst_by="lag_cycles_with")
 
-    def _inject(
-        self, without: "_StagedApp", with_: "_StagedApp", capacity: float, *, last: bool
-    ) -> Mapping[str, Overloaded]:
-        """First to the one that may shed. The other is minutes behind: after the last run nobody waits for it."""
+    def _inject(self, with_: "_StagedApp", without: "_StagedApp | None", capacity: float) -> Mapping[str, Overloaded]:
+        """First to the one that may shed. The other is minutes behind in the end, so it has the last run alone."""
         with_.ask(Staged.inject, self.course, capacity, drain=True)
-        ours = with_.ask(Staged.track)
-        without.ask(Staged.inject, self.course, capacity, drain=not last)
-        if last:
-            with_.ask(Staged.end)
+        tracks = {WITH: with_.ask(Staged.track)}
+        if without is not None:
+            without.ask(Staged.inject, self.course, capacity, drain=False)
             without.ask(Staged.end)
-        return {WITH: ours, WITHOUT: without.ask(Staged.track)}
+            tracks[WITHOUT] = without.ask(Staged.track)
+        return tracks
 
     def _stage(self, place: Arena, servers: str) -> "tuple[_StagedApp, _StagedApp]":
         """Both are started at once: nothing is measured yet."""
@@ -221,7 +221,7 @@ def _capacities(without: "_StagedApp", with_: "_StagedApp", turns: int) -> tuple
 def _machine(measured: Measured, table: Table) -> None:
     """How fast the machine itself was: in one injection over the other, and in its worst ten seconds."""
     found = {name: usual_speed(measured.speeds, t.began_s, t.ended_s) for name, t in measured.tracks.items()}
-    ours, peers = found[WITH], found[WITHOUT]
+    ours, peers = found[WITH], found.get(WITHOUT)
     if ours is not None and peers is not None:
         table.one("machine_speed_with_over_without", ours / peers)
     table.one("machine_speed_worst", worst_speed(measured.speeds))

@@ -1,0 +1,160 @@
+"""How a keyed step's rows get to its instances: which way is chosen, and to which instance a row goes."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from springtide.dataflow.graph import Keyed
+from springtide.engine.epoch.shuffle import RowShuffle, _instance_of
+from springtide.engine.worker.parcel import INSTANCE
+from springtide.engine.worker.prepare import HASH
+from springtide.ids import InstanceId, WorkerId
+from springtide.plan.plan import OperatorPlan
+
+A, B = WorkerId("a"), WorkerId("b")
+NODE = cast(Keyed, SimpleNamespace(name="count"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Stands in for the function that prepares rows, and for the one that updates state."""
+
+    name: str
+    key: tuple[str, ...] = ("id",)
+    rows: pa.Schema = field(default_factory=lambda: pa.schema([("id", pa.string())]))
+    traffic: bool = False
+    written: str | None = None
+    prepare: "Task | None" = None
+
+
+class Frame:
+    """Notes what is done to it, in order."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def selectExpr(self, *expressions: str) -> "Frame":
+        self.done += [("select", *expressions)]
+        return self
+
+    def mapInArrow(self, function: Task, schema: object) -> "Frame":
+        self.done += [function]
+        return self
+
+    def repartitionById(self, count: int, column: str) -> "Frame":
+        self.done += [("shuffle", count, column)]
+        return self
+
+
+@dataclass
+class Step:
+    """A keyed step with its rows in a frame, or in blocks that the step before has written."""
+
+    key: pa.DataType = field(default_factory=pa.string)
+    owners: tuple[WorkerId, ...] = (A, B)
+    replicas: tuple[tuple[WorkerId, ...], ...] = ()
+    traffic: bool = False
+    written: tuple[str, ...] = ()
+    parts: tuple[WorkerId, ...] = (A, B)
+
+    def shuffled(self, *, few_rows: bool) -> list[Any]:
+        frame = Frame()
+        share = OperatorPlan(tuple(map(InstanceId, range(len(self.owners)))), self.owners, self.replicas)
+        frames = SimpleNamespace(
+            written_for=lambda step: self.written,
+            input_of=lambda step: frame,
+            bound=SimpleNamespace(graph=SimpleNamespace(reads_sources=lambda step: not self.traffic)),
+            parts=lambda written, by_worker: [SimpleNamespace(worker=worker) for worker in self.parts],
+            read=lambda parts, rows: (frame, "blocks"),
+        )
+        prepare = Task("prepare", rows=pa.schema([("id", self.key)]), traffic=self.traffic)
+        pool = SimpleNamespace(spread=self._noted("spread"), place=self._noted("place"))
+        way = RowShuffle(cast(Any, frames), cast(Any, pool), share, cast(Any, prepare), cast(Any, Task("update")))
+        way(NODE, few_rows=few_rows)
+        return frame.done
+
+    @staticmethod
+    def _noted(what: str) -> Any:
+        def note(frame: Frame, *workers: Any) -> Frame:
+            frame.done += [(what, *workers)]
+            return frame
+
+        return note
+
+
+def selected(done: list[Any]) -> list[str]:
+    """The expressions of the first selection."""
+    return next(list(each[1:]) for each in done if isinstance(each, tuple) and each[0] == "select")
+
+
+def names(done: list[Any]) -> list[str]:
+    return [each.name if isinstance(each, Task) else each[0] for each in done]
+
+
+def test_few_rows_of_a_source_are_prepared_by_the_task_that_updates() -> None:
+    done = Step().shuffled(few_rows=True)
+    assert names(done) == ["spread", "select", "select", "shuffle", "place", "update"]
+    assert done[-1].prepare.name == "prepare"
+    assert done[3:5] == [("shuffle", 2, INSTANCE), ("place", (A, B))]
+
+
+@pytest.mark.parametrize(
+    "step", [Step(replicas=((B,), (A,))), Step(traffic=True)], ids=["standbys get them too", "bytes are told"]
+)
+def test_few_rows_are_prepared_before_the_shuffle_where_more_is_made_of_them(step: Step) -> None:
+    done = step.shuffled(few_rows=True)
+    assert names(done)[-4:] == ["prepare", "shuffle", "place", "update"]
+    assert done[-1].prepare is None
+
+
+def test_many_rows_are_prepared_before_the_shuffle() -> None:
+    assert names(Step().shuffled(few_rows=False)) == ["spread", "select", "prepare", "shuffle", "place", "update"]
+
+
+def test_what_a_keyed_step_has_written_is_read_where_it_lies() -> None:
+    assert names(Step(traffic=True).shuffled(few_rows=False))[0] == "select", "not spread"
+
+
+def test_whole_numbers_are_hashed_in_python_and_others_by_spark() -> None:
+    assert selected(Step(pa.int64()).shuffled(few_rows=False)) == ["`id`"]
+    assert selected(Step(pa.string()).shuffled(few_rows=False)) == [f"xxhash64(`id`) AS `{HASH}`", "`id`"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(pa.float32(), "float"), (pa.float64(), "double")])
+def test_zero_has_one_hash_whatever_its_sign(kind: pa.DataType, name: str) -> None:
+    assert selected(Step(kind).shuffled(few_rows=False))[0] == f"xxhash64(if(`id` = 0, {name}(0), `id`)) AS `{HASH}`"
+
+
+def test_blocks_are_read_by_the_task_that_prepares_their_rows() -> None:
+    done = Step(pa.int64(), traffic=True, written=("block",)).shuffled(few_rows=False)
+    assert names(done) == ["prepare", "shuffle", "place", "update"]
+    assert done[0].written == "blocks"
+
+
+@pytest.mark.parametrize(
+    ("step", "direct"),
+    [
+        (Step(pa.int64(), owners=(A,), traffic=True, written=("block",), parts=(A,)), True),
+        (Step(pa.int64(), owners=(B,), traffic=True, written=("block",), parts=(A,)), False),
+        (Step(pa.int64(), owners=(A,), replicas=((B,),), traffic=True, written=("block",), parts=(A,)), False),
+    ],
+    ids=["one instance where the blocks are", "an instance elsewhere", "somebody stands by"],
+)
+def test_blocks_that_are_all_for_one_instance_need_no_shuffle(step: Step, direct: bool) -> None:
+    assert ("shuffle" not in names(step.shuffled(few_rows=True))) == direct
+
+
+@given(st.integers(0, 7).flatmap(lambda n: st.lists(st.integers(0, 5), min_size=2**n, max_size=2**n)), st.data())
+def test_a_row_goes_to_the_instance_that_owns_its_slice(owners: list[int], data: st.DataObject) -> None:
+    """Spark's expression, worked out by another engine."""
+    hashes = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))
+    expression = _instance_of(tuple(map(InstanceId, owners))).replace("`", '"')
+    rows = pa.table({HASH: pa.array(hashes, pa.int64())})
+    found = duckdb.sql(f"SELECT {expression} FROM rows").fetchall() if rows.num_rows else []
+    assert [instance for (instance,) in found] == [owners[h % len(owners)] for h in hashes]
