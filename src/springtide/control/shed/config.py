@@ -21,7 +21,7 @@ class SheddingConfig:
     """The share of the cores that is planned for."""
     catch_up_cycles: float = 2.0
     """In how many cycles rows that wait are to be worked off, beside those that come."""
-    rise: float = 0.3
+    rise: float = 0.35
     """The most that an accuracy rises in one cycle; it falls at once."""
 
     def __post_init__(self) -> None:
