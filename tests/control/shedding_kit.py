@@ -68,6 +68,7 @@ class ModelApp:
     now: float = 0.0
     reports: list[EpochReport] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    migrations: list[Migration] = field(default_factory=list)
     cores: int = CORES
     instances: int = CORES
     """Of each keyed step."""
@@ -98,11 +99,12 @@ class ModelApp:
         self._limits = dict(rows)
 
     def move(self, step: str, slices: Any, target: str) -> Migration:
-        """Nothing ever comes of it."""
+        """It goes on until somebody ends it."""
         self.calls.append(("move", (step, target)))
         if target == "full":
             raise Refused("no room")
-        return Migration(len(self.calls), "progressive", f"{step} to {target}")
+        self.migrations.append(Migration(len(self.calls), "progressive", f"{step} to {target}"))
+        return self.migrations[-1]
 
     def of(self, kind: str) -> list[Any]:
         """What was asked for, by kind."""

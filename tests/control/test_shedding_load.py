@@ -13,6 +13,7 @@ from springtide.control.shed.controller import FEWEST
 from springtide.control.shed.log import read_shed_log
 from springtide.control.shed.offer import MARGIN
 from springtide.ids import PlanVersion, WorkerId
+from springtide.migration.state import MigrationState
 from springtide.plan.worker import Worker
 
 
@@ -292,6 +293,20 @@ def test_what_is_known_of_a_task_that_moves_holds_for_however_many_instances(tmp
     proud.plan = replace(proud.plan, version=PlanVersion(2))
     list(play.cycles(3))
     assert play.economy._memory.row_cpu[f"proud/{step}"] == pytest.approx(before, rel=0.05)
+
+
+def test_what_moves_is_on_its_way_until_an_epoch_has_shown_it_in_its_new_place(tmp_path: Path) -> None:
+    play, proud = _proud_and_modest(tmp_path)
+    tenant = play.tenants["proud"]
+    assert not tenant.moving
+    while not proud.of("move"):
+        list(play.cycles(1))
+    assert tenant.moving
+    proud.plan = replace(proud.plan, version=PlanVersion(2))
+    proud.migrations[-1].end(MigrationState.DONE)
+    assert tenant.moving, "the last epoch ran under the plan before"
+    proud.run(proud.now + CYCLE_S)
+    assert not tenant.moving
 
 
 def _proud_and_modest(place: Path) -> tuple[Play, ModelApp]:
