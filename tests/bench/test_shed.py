@@ -19,6 +19,7 @@ from springtide.bench.experiments.shed.figures import (
     recovered_cycles,
 )
 from springtide.bench.experiments.shed.overload import Arrivals, Overload, Overloaded
+from springtide.bench.experiments.shed.staged import throughput
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 BEGAN_S = 1000.0
@@ -110,6 +111,11 @@ def test_accuracies_are_those_of_cycles_with_drives() -> None:
     """Epochs end at 2 and 4 s, in the first cycle, at 6 and 8 s, in the second, and at 10 s."""
     found = accuracies(track([100, 300, 0, 0, 100], [100, 100, 0, 0, 40]), "speeds")
     assert found == [(5.0, 0.5), (15.0, 0.4)]
+
+
+def test_the_capacity_counts_what_lies_between_epochs() -> None:
+    """Epochs end every 2 s, and the first one tells only when the next began."""
+    assert throughput(track([900, 100, 200, 300], [0] * 4).reports) == pytest.approx(2 * (100 + 200 + 300) / 6.0)
 
 
 def test_the_rate_is_low_then_rises_stays_and_falls() -> None:

@@ -1,7 +1,8 @@
 """More drives than the machine can work on: with shedding, and without it, on the same injection.
 
 Both are started and warmed before anything is measured, each in its own process and Spark. The capacity is measured of
-both in turn; the load is derived from that of the one without shedding. Then drives are injected to one while the other
+both in turn, by full epochs that follow each other while drives come; the load is derived from that of the one without
+shedding. Then drives are injected to one while the other
 is idle, and the other way round. How fast the machine itself was is watched all the time.
 """
 
@@ -80,7 +81,9 @@ class ShedBench:
     warm_s: float = 45.0
     """The longest that each may take to warm up."""
     bursts: tuple[int, int] = Staging.bursts
-    """Drives at once with which the capacity is measured, at first and at most."""
+    """Drives at once that tell how many an epoch takes, at first and at most."""
+    epochs: tuple[int, float] = (Staging.epochs, Staging.epoch_s)
+    """With which the capacity is measured: how many, and the seconds that each takes at least."""
     turns: int = 2
     """How often the capacity of each is measured."""
     rounds: int = 3
@@ -92,7 +95,16 @@ class ShedBench:
     def quick(cls, factor: float = FACTOR, step: bool = False, runs: int = 1) -> "ShedBench":
         """Shorter phases, the capacity measured once, and no costs of rows: of a few drives they would be noise."""
         return cls(
-            factor, step, (3.0, 9.0, 2.0, 3.0), 3.0, warm_s=6.0, bursts=(1_000, 2_000), turns=1, rounds=0, runs=runs
+            factor,
+            step,
+            phases_s=(3.0, 9.0, 2.0, 3.0),
+            settle_s=3.0,
+            warm_s=6.0,
+            bursts=(1_000, 2_000),
+            epochs=(2, 1.0),
+            turns=1,
+            rounds=0,
+            runs=runs,
         )
 
     @property
@@ -141,8 +153,9 @@ class ShedBench:
     def _stage(self, place: Arena, servers: str) -> "tuple[_StagedApp, _StagedApp]":
         """Both are started at once: nothing is measured yet."""
         wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
+        epochs, epoch_s = self.epochs
         stagings = [
-            Staging(name, servers, place.scratch / name, minima, self.warm_s, bursts=self.bursts)
+            Staging(name, servers, place.scratch / name, minima, self.warm_s, self.bursts, epochs, epoch_s)
             for name, minima in wanted.items()
         ]
         with ThreadPoolExecutor() as threads:
@@ -209,13 +222,13 @@ class ShedBench:
 
 
 def _capacities(without: "_StagedApp", with_: "_StagedApp", turns: int) -> tuple[dict[str, float], int]:
-    """Drives a second that each keeps up with, measured in turn; and the drives of the burst that told it last."""
+    """Drives a second that each keeps up with, measured in turn; and the drives of a long burst."""
     found = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(turns)]
     capacities = {
-        name: median(burst.rows / burst.seconds for burst in bursts)
-        for name, bursts in zip((WITHOUT, WITH), zip(*found, strict=True), strict=True)
+        name: median(capacity.rows_per_s for capacity in told)
+        for name, told in zip((WITHOUT, WITH), zip(*found, strict=True), strict=True)
     }
-    return capacities, found[-1][0].rows
+    return capacities, found[-1][0].burst.rows
 
 
 def _machine(measured: Measured, table: Table) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,9 @@ QUICK_S = 1.5
 FEW = 50
 """Drives that hardly make an epoch longer."""
 LONG = 3.0
-"""The capacity is that of an epoch which takes three times as long as one with few drives."""
+"""A burst is long if its epoch takes three times as long as one with few drives."""
+SURPLUS = 1.1
+"""Times what a burst promises: more drives than the app works off, so that every epoch finds as many as it may take."""
 LAST_S = 20.0
 """How long the epoch in flight may take at the end."""
 ALL = 1_000_000_000
@@ -56,9 +58,14 @@ class Staging:
     """By query: its minimum accuracy."""
     warm_s: float = 45.0
     """The first epochs are slow; a machine that is busy with other things may never be quick."""
-    detail: int = 24
     bursts: tuple[int, int] = (500, 64_000)
-    """Drives at once with which the capacity is measured, at first and at most."""
+    """Drives at once that tell how many an epoch takes, at first and at most."""
+    epochs: int = 4
+    """Full ones, one after the other, with which the capacity is measured."""
+    epoch_s: float = 3.0
+    """How long each would take, if it were a burst; in the peak they take 4 s at most."""
+    detail: int = 24
+    """Of the city's streets."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,19 @@ class Burst:
 
     rows: int
     seconds: float
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / self.seconds
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What an app keeps up with."""
+
+    rows_per_s: float
+    burst: Burst
+    """The one that told how many drives an epoch takes."""
 
 
 class Staged:
@@ -90,6 +110,7 @@ class Staged:
         self._course: Overload | None = None
         self._settled_s = 0.0
         self._burst_rows, self._largest = staging.bursts
+        self._staging = staging
         self._warm_up(staging.warm_s)
 
     def _warm_up(self, warm_s: float) -> None:
@@ -109,8 +130,31 @@ class Staged:
         fullest = max(self._running.reports[before:], key=lambda report: report.rows_in)
         return Burst(fullest.rows_in, fullest.phases.total_s)
 
-    def capacity(self) -> Burst:
-        """The drives that the app keeps up with: bursts grow until an epoch is long because of its drives.
+    def capacity(self) -> Capacity:
+        """The drives a second that the app keeps up with for good, measured while drives come.
+
+        A burst has the cores for itself: nobody sends, the broker rests, and no epoch follows it. So it only tells how
+        many drives to let an epoch take. Then more come than are worked off, and full epochs follow each other.
+        """
+        burst = self._long_burst()
+        rows = round(burst.rows_per_s * self._staging.epoch_s)
+        before, each = len(self._running.reports), rows // len(TOPICS)
+        comes = SURPLUS * burst.rows_per_s / len(TOPICS)
+        self._admit(each)
+        # The drives of the first epoch come within a tenth of a second or so.
+        with self._sending.at(rates.step([(0.0, 10.0 * each), (0.1, comes)])):
+            wait_for(self._running, lambda: len(self._full(before, each)) > self._staging.epochs)
+        found = throughput(self._full(before, each))
+        self._admit(ALL)
+        wait_for(self._running, self._idle)
+        return Capacity(found, burst)
+
+    def _full(self, since: int, each: int) -> list[EpochReport]:
+        """The epochs after the first `since` that took as many drives of each topic as they might."""
+        return [report for report in self._running.reports[since:] if report.rows_in >= each * len(TOPICS)]
+
+    def _long_burst(self) -> Burst:
+        """Bursts grow until an epoch is long because of its drives.
 
         Each is sent twice, as an epoch may also be long because of something else.
         """
@@ -219,6 +263,11 @@ def _stop(running: Running, stopped: threading.Event, failures: list[Exception])
 def _warm(reports: list[EpochReport], *, late: bool) -> bool:
     """Whether epochs are quick."""
     return len(reports) >= WARM_EPOCHS and (late or all(r.phases.total_s < QUICK_S for r in reports[-3:]))
+
+
+def throughput(full: Sequence[EpochReport]) -> float:
+    """Rows a second of epochs that follow each other, what lies between them included; the first one sets the clock."""
+    return sum(report.rows_in for report in full[1:]) / (full[-1].ended_at - full[0].ended_at)
 
 
 def _taken(reports: Iterable[EpochReport]) -> int:
