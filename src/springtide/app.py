@@ -21,7 +21,7 @@ from springtide.engine.lifecycle.config import RunConfig
 from springtide.engine.lifecycle.report_log import KEEP_REPORTS
 from springtide.engine.lifecycle.running import Running
 from springtide.engine.lifecycle.stop_condition import StopCondition
-from springtide.engine.pool.elastic import ElasticPoolConfig
+from springtide.engine.pool.hire import ElasticPoolConfig
 from springtide.engine.spark.session import SessionConfig, box
 from springtide.metrics.report import EpochReport
 from springtide.migration.errors import Refused
@@ -39,7 +39,7 @@ class App(Dataflow):
     >>> from springtide import App, agg, sinks, sources
     >>> app = App("clicks")
     >>> clicks = app.source("clicks", sources.generator(1000, keys=10))
-    >>> clicks.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.memory())
+    >>> query = clicks.key_by("key").aggregate("count", n=agg.count()).sink("out", sinks.memory())
     """
 
     _running: Running | None = None
@@ -190,7 +190,7 @@ class App(Dataflow):
         """Let other processes on this machine ask for changes."""
         controls = RunningControls(self.name, running, self.graph(), running.store)
         pool = running.pool
-        running.listeners.append(Measuring(MigrationLog(running.store), lambda: pool.migration))
+        running.listeners.append(Measuring(MigrationLog(running.store), lambda: pool.migrator.current))
         server = ControlServer(controls, control_directory(checkpoint, default_checkpoint(self.name)))
         running.at_end += [self._alone, server.stop, controls.stop]
         server.start()

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 POINTS = {
     "epoch.start": "the driver has been handed an epoch and has done nothing yet",
     "update.begun": "a worker has an instance's rows and its state, and has written nothing yet",
@@ -130,7 +132,7 @@ def _meant(order: Path) -> bool:
 
 def _parent(pid: int) -> int:
     """A process's parent: an executor starts a daemon, and that one the workers."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return psutil.Process(pid).ppid()
 
 
 @contextmanager

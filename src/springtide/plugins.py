@@ -1,6 +1,6 @@
 """What other packages add to Springtide: each thing by an entry point of its kind."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ log = room_logger(__name__)
 
 
 class BrokenPlugin(SpringtideError):
-    """A package offers something that cannot be imported."""
+    """A package offers something that cannot be imported, or is of another kind."""
 
     def __init__(self, group: str, name: str, value: str, reason: str) -> None:
         super().__init__(group, name, value, reason)
@@ -23,18 +23,21 @@ class BrokenPlugin(SpringtideError):
     def __str__(self) -> str:
         return (
             f"the entry point {self.name!r} of the group {self.group!r} should give {self.value!r}, and it cannot be "
-            f"imported: {self.reason}. Mend or remove the package that offers it"
+            f"used: {self.reason}. Mend or remove the package that offers it"
         )
 
 
 class Registry(Mapping[str, Thing]):
     """Things by name: our own, and those that other packages offer under the names that are left.
 
-    Others are imported when they are asked for, and listed without being imported.
+    Others are imported when they are asked for, and listed without being imported. `made` turns a name and what a
+    package offers under it into a thing.
     """
 
-    def __init__(self, group: str, own: Mapping[str, Thing]) -> None:
-        self.group, self._own = group, own
+    def __init__(
+        self, group: str, own: Mapping[str, Thing], made: Callable[[str, Any], Thing] = lambda _, found: found
+    ) -> None:
+        self.group, self._own, self._made = group, own, made
 
     @cached_property
     def _others(self) -> dict[str, EntryPoint]:
@@ -51,11 +54,9 @@ class Registry(Mapping[str, Thing]):
             return self._own[name]
         offered = self._others[name]
         try:
-            found: Any = offered.load()
-        except (ImportError, AttributeError) as error:
+            return self._made(name, offered.load())
+        except (ImportError, AttributeError, TypeError) as error:
             raise BrokenPlugin(self.group, name, offered.value, str(error)) from error
-        thing: Thing = found
-        return thing
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own

@@ -1,12 +1,16 @@
 """The experiment on the controller's cycle: its situations are what they say, and others can measure beside it."""
 
+from io import StringIO
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 from springtide.bench.experiments.qod.bench import Beside, QodBench, cycle, records
 
 
-def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:
-    other = Beside({"rate_error_mean": 0.004, "rate_error_p90": 0.02}, [["rate error", "0.4 %", "", ""]])
+def test_every_size_has_its_figure_and_others_can_add_theirs(tmp_path: Path) -> None:
+    other = Beside({"rate_error_mean": 0.004, "rate_error_p90": 0.02}, [["rate error", "0.4 %"]])
     findings = QodBench(tasks=(8, 16), machines=(2, 3), rounds=3, beside=(lambda: other,)).run()
     assert {f"cycle_ms_{tasks}_tasks_{machines}_machines" for tasks in (8, 16) for machines in (2, 3)} < set(
         findings.figures
@@ -16,8 +20,9 @@ def test_every_size_has_its_figure_and_others_can_add_theirs() -> None:
     )
     assert findings.figures["cycle_cpu_ms"] > 0
     assert findings.figures["rate_error_mean"] == 0.004
-    assert {len(row) for row in findings.rows} == {len(findings.headers)}
     assert len(findings.rows) == 2 * 2 + 1 + 1
+    findings.publish(tmp_path, as_json=False, console=Console(file=StringIO(), width=80))
+    assert (tmp_path / "bench-qod.png").stat().st_size > 5_000
 
 
 @pytest.mark.parametrize(("room", "sheds", "below"), [(1.5, False, False), (0.7, True, False), (0.4, True, True)])

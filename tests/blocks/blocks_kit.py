@@ -14,6 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from springtide.blocks import store as store_module
 from springtide.blocks.block import OUTPUT, RUN, BlockRef, block_name
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore, ObjectStore, Store
 from springtide.ids import Epoch, InstanceId, PlanVersion
 
@@ -170,7 +171,7 @@ def everything(store: Store) -> dict[str, bytes]:
 def a_ref(epoch: int, kind: str = RUN, operator: str = "counts", instance: int = 0) -> BlockRef:
     """A reference to a block that has a name, and bytes that nobody reads."""
     name = block_name(operator, Epoch(epoch), InstanceId(instance), kind)
-    return BlockRef(name, operator, Epoch(epoch), 1, 1, 0, "0-3" if kind == RUN else "")
+    return BlockRef(name, operator, Epoch(epoch), 1, 1, 0, SliceSet.parse("0-3" if kind == RUN else ""))
 
 
 def put_block(store: Store, ref: BlockRef) -> BlockRef:

@@ -20,7 +20,7 @@ from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore, Store
-from springtide.blocks.within import Within
+from springtide.blocks.sub_store import Within
 from springtide.ids import Epoch, InstanceId, PlanVersion
 from springtide.metrics.account import Account
 from springtide.metrics.report import EpochReport, Phases

@@ -16,6 +16,7 @@ from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.ids import Epoch, PlanVersion
 
 
@@ -126,7 +127,7 @@ class TestPlantedPickles:
     def test_even_with_the_right_checksum_it_is_no_arrow_file(self, blocks: LocalBlocks, evidence: Path) -> None:
         data = pickle.dumps(Bomb(evidence))
         ref = write(blocks)
-        forged = BlockRef(ref.name, "counts", Epoch(7), 1, len(data), checksum(data), "0")
+        forged = BlockRef(ref.name, "counts", Epoch(7), 1, len(data), checksum(data), SliceSet.parse("0"))
         for path in (local_copy(blocks, ref), durable_copy(blocks, ref)):
             path.write_bytes(data)
         new_process()

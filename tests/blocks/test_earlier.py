@@ -10,8 +10,9 @@ import pytest
 
 from springtide.blocks import earlier
 from springtide.blocks.block import PART, RUN, BlockRef
-from springtide.blocks.earlier import driver_name
+from springtide.blocks.leftovers import driver_name
 from springtide.blocks.local import LocalBlocks
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.ids import Epoch, InstanceId
 
@@ -28,7 +29,13 @@ def write(blocks: LocalBlocks, kind: str = PART, epoch: int = 40) -> BlockRef:
     """A block with the number of an old epoch, as replicas of old runs have it."""
     table = pa.table({"n": [1]})
     return blocks.write(
-        table, operator="counts", epoch=Epoch(epoch), instance=InstanceId(0), kind=kind, slices="0", durable=False
+        table,
+        operator="counts",
+        epoch=Epoch(epoch),
+        instance=InstanceId(0),
+        kind=kind,
+        slices=SliceSet.parse("0"),
+        durable=False,
     )
 
 

@@ -17,7 +17,7 @@ from springtide.blocks.finding import Examination, Finding
 from springtide.blocks.generation import OPENED
 from springtide.blocks.manifest import FORMAT, OperatorState
 from springtide.blocks.store import LocalStore
-from springtide.blocks.within import Within
+from springtide.blocks.sub_store import Within
 from springtide.ids import Epoch
 
 

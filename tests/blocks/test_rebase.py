@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.blocks.block import BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.ids import Epoch, SliceId
 
 SLICES = 8
@@ -16,12 +17,12 @@ some_slices = st.sets(st.integers(0, SLICES - 1).map(SliceId)).map(frozenset)
 
 
 def a_run(name: str, epoch: int, slices: frozenset[SliceId]) -> BlockRef:
-    return BlockRef(name, "counts", Epoch(epoch), 1, 1, 0, format_slices(slices))
+    return BlockRef(name, "counts", Epoch(epoch), 1, 1, 0, SliceSet.of(slices))
 
 
 def chain(state: OperatorState, slice_id: int) -> list[str]:
     """The runs of one slice, oldest first."""
-    return [run.name for run in state.runs if slice_id in parse_slices(run.slices)]
+    return [run.name for run in state.runs if slice_id in run.slices]
 
 
 @dataclass
@@ -41,7 +42,7 @@ class History:
         after = before = before or self.states[-1]
         for instance in sorted(set(owner)):
             mine = frozenset(SliceId(s) for s, o in enumerate(owner) if o == instance)
-            concerned = [run.name for run in before.runs if parse_slices(run.slices) & mine]
+            concerned = [run.name for run in before.runs if run.slices & mine]
             gone = concerned[max(0, len(concerned) - fold[instance]) :]
             name = f"{self.epoch}.{instance}"
             self.written[name] = mine
@@ -82,8 +83,8 @@ def test_a_run_that_lost_slices_says_so(history: History, slices: frozenset[Slic
     """Else its rows of other slices would be read as if they counted."""
     after = history.states[-1].rebased(slices, data.draw(st.sampled_from(history.states)))
     for run in after.runs:
-        assert parse_slices(run.slices) <= history.written[run.name]
-        assert run.partial or parse_slices(run.slices) == history.written[run.name]
+        assert run.slices <= history.written[run.name]
+        assert run.partial or run.slices == history.written[run.name]
 
 
 @few
@@ -140,5 +141,5 @@ def test_only_and_without_share_a_block_between_them(own: frozenset[SliceId], sl
             assert part is None
         else:
             assert part is not None
-            assert parse_slices(part.slices) == expected
+            assert part.slices == expected
             assert part.partial

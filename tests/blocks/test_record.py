@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from blocks_kit import everything, s3_store
 
-from springtide.blocks.changes import in_words
+from springtide.blocks.app_changes import in_words
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.record import FORMAT, PATH, AppChanged, AppRecord
 from springtide.blocks.store import Store

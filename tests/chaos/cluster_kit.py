@@ -21,8 +21,8 @@ from waiting import wait_until
 
 import springtide
 from springtide import faults
-from springtide.blocks.block import parse_slices
 from springtide.blocks.generation import current
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.control.api.address import NotRunning
 from springtide.control.api.client import ControlClient, NoAnswer
@@ -177,11 +177,11 @@ class Cluster:
     def owners(self) -> dict[str, dict[str, frozenset[int]]]:
         """By step and worker: the slices it owns."""
         steps = self.client.plan()["operators"]
-        return {step: {w: frozenset(parse_slices(s)) for w, s in steps[step]["owners"].items()} for step in steps}
+        return {step: {w: SliceSet.parse(s) for w, s in steps[step]["owners"].items()} for step in steps}
 
     def standby(self, worker: str) -> frozenset[int]:
         """The slices of the first step that a worker stands by for."""
-        return frozenset(parse_slices(self.client.plan()["operators"][STEPS[0]]["replicas"].get(worker, "")))
+        return SliceSet.parse(self.client.plan()["operators"][STEPS[0]]["replicas"].get(worker, ""))
 
     def executor(self, worker: str) -> Process:
         return self.driver.executors()[worker]

@@ -9,10 +9,10 @@ from cluster_kit import STEPS, Cluster, durable_reads, one_owner, retried, succe
 from flipping import PLACES, by_origin, flip, is_right, rows_of, runs_of, true_copies
 from holding import COPYING, HOLDING, between_epochs, held, let_go
 
-from springtide.blocks.block import format_slices
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.generation import current
 from springtide.blocks.manifest import Manifest
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.migration.strategies import DEFAULT
 
@@ -81,7 +81,7 @@ def flip_what_a_standby_has(cluster: Cluster, where: str) -> None:
             parts, kept = (list(place.glob(f"{STEP}.*.{kind}.*")) for kind in ("part", "backup"))
             for file in [*parts, *kept]:
                 flip(file, where)
-            cluster.client.move(STEP, format_slices(slices), standby, "handover")
+            cluster.client.move(STEP, str(SliceSet.of(slices)), standby, "handover")
         cluster.epochs(2)
         assert durable_reads(cluster.reports(last.epoch)) > 0, where
         assert 1 <= len(retried(cluster.reports(last.epoch))) <= 2, where

@@ -7,7 +7,7 @@ import pytest
 from cluster_kit import SLICES, STEPS, Cluster, durable_reads, one_owner, retried, succeeded
 from supplying import COPIED, supplying
 
-from springtide.blocks.block import format_slices
+from springtide.blocks.slice_set import SliceSet
 from springtide.migration.state import MigrationState
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -54,7 +54,7 @@ def migrate_again(cluster: Cluster, strategy: str) -> None:
     newest = cluster.workers()[-1]
     assert cluster.owners()[STEP][newest], "it got a share by itself"
     moving = frozenset(range(SLICES)) - cluster.owners()[STEP][newest]
-    cluster.client.move(STEP, format_slices(moving), newest, strategy)
+    cluster.client.move(STEP, str(SliceSet.of(moving)), newest, strategy)
     assert succeeded(cluster.migrated()), cluster.story()
     assert cluster.owners()[STEP][newest] == frozenset(range(SLICES))
     owned_by_the_living(cluster)

@@ -15,8 +15,8 @@ from springtide.migration.errors import Busy
 from springtide.migration.progress import Migration
 from springtide.migration.state import MigrationState
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
+from springtide.policies.guards import Verdict
 from springtide.policies.past import Past
-from springtide.policies.stability import Verdict
 
 A, B = WorkerId("a"), WorkerId("b")
 

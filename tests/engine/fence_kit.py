@@ -12,13 +12,14 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, TypeVar
 
-from springtide.blocks.block import OUTPUT, RUN, BlockRef, block_name, format_slices
+from springtide.blocks.block import OUTPUT, RUN, BlockRef, block_name
 from springtide.blocks.claim import DIRECTORY as DRIVERS
 from springtide.blocks.claim import LEASE_S, Claim, claim
 from springtide.blocks.collect import Collector
 from springtide.blocks.errors import CheckpointInUse, TakenOver
 from springtide.blocks.generation import SPARK, open_generation
 from springtide.blocks.manifest import Manifest, OperatorState, States
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import Store
 from springtide.engine.durability.history import History
 from springtide.engine.durability.interval import Interval
@@ -233,7 +234,7 @@ class Driver:
         self._here.add(name)
         if self.every.each_epoch or kind == OUTPUT:
             self.store.put(f"blocks/{name}", b"durable")
-        return BlockRef(name, STEP, epoch, len(tokens), 1, 0, format_slices([0]))
+        return BlockRef(name, STEP, epoch, len(tokens), 1, 0, SliceSet.of([0]))
 
     def _deposit(self, states: Sequence[States], stored: Set[str]) -> list[States] | None:
         for state in states:

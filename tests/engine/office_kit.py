@@ -5,17 +5,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from pyspark import SparkContext
-
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.executors.cluster import Cluster, NotEnoughWorkers
+from springtide.engine.executors.tagged_jobs import TaggedJobs
 from springtide.engine.migrate.live import Migrator
 from springtide.engine.migrate.stop_and_swap import StopAndSwap
 from springtide.engine.ownership.roster import Roster, ring_replicas
 from springtide.engine.ownership.shared_roster import SharedRoster
 from springtide.engine.ownership.standby import Backup, Kept, Standbys
+from springtide.engine.pool.elastic import ElasticPool
 from springtide.engine.pool.recovery import Recovery
+from springtide.engine.pool.replicator import Replicator
 from springtide.engine.spark.capacity import Capacity
+from springtide.engine.worker.task_context import Storage
 from springtide.ids import Epoch, PlanVersion, WorkerId
 from springtide.migration.phase import Init
 from springtide.plan.plan import Plan, assign
@@ -77,6 +79,11 @@ class FakeCluster:
             raise NotEnoughWorkers(count, len(self.there), timeout_s)
         return self.workers()
 
+    watch = None
+
+    def departed(self, employed: frozenset[WorkerId]) -> tuple[WorkerId, ...]:
+        return tuple(sorted(self.dismissed - employed))
+
     slow = False
     """Workers may take until the timeout to come."""
 
@@ -99,6 +106,18 @@ class FakeCluster:
         self.there = [w for w in self.there if w not in self.dismissed]
 
 
+class FakeJobs:
+    """No jobs."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
 class Office:
     """A roster with all that changes it, and epochs that are nothing but commits."""
 
@@ -114,10 +133,10 @@ class Office:
         plan = Plan(PlanVersion(1), SLICES, tuple(workers), {STEP: share})
         self.roster = Roster(cast(Cluster, self.cluster), Standbys(), ring, plan, 1, len(there))
         self.restored: list[tuple[Init, States, tuple[WorkerId, ...]]] = []
-        self.cancelled = threading.Event()
-        """Jobs were."""
+        jobs = FakeJobs()
+        self.cancelled = jobs.cancelled
         self.shared, cluster = SharedRoster(self.roster), cast(Cluster, self.cluster)
-        self.stopping = StopAndSwap(self.shared, cluster, self.restore, self.cancelled.set, 0.0)
+        self.stopping = StopAndSwap(self.shared, cluster, self.restore, jobs.cancel, 0.0)
         self.migrator = Migrator(
             self.shared,
             cluster,
@@ -127,8 +146,10 @@ class Office:
             ready_s=ready_s,
             clock=self.clock,
         )
-        spark = cast(SparkContext, None)
-        self.recovery = Recovery(self.shared, cluster, self.migrator, spark, "tag", 1.0)
+        tagged = cast(TaggedJobs, jobs)
+        self.recovery = Recovery(self.shared, cluster, self.migrator, tagged, 1.0)
+        nobody, nowhere = cast(Replicator, None), Storage("", "")
+        self.pool = ElasticPool(cluster, self.shared, self.migrator, nobody, self.recovery, tagged, nowhere)
 
     def restore(self, init: Init, states: States, plan: Plan, timeout_s: float) -> bool:
         self.restored.append((init, states, tuple(worker.id for worker in plan.workers)))
@@ -136,23 +157,18 @@ class Office:
 
     def epoch(self, *, checkpoint: bool = True) -> None:
         """A boundary, an epoch, and a peer checkpoint of it."""
-        roster, parent = self.roster, self.roster.head
-        recovered = self.recovery.recover()
-        with self.shared.held():
-            if not recovered and parent is not None:
-                self.migrator.advance()
-            idle = set() if self.migrator.busy else roster.settle()
-        if idle:
-            self.cluster.dismiss(idle, roster.wanted)
-        share = roster.plan.operators[STEP]
-        kept = {w.id: Backup(share.standby(w.id), None) for w in roster.plan.workers}
-        number = Epoch(0 if parent is None else parent.epoch + 1)
-        manifest = Manifest("app", number, "", roster.plan.version, 1, {STEP: OperatorState()})
-        before = roster.served or roster.plan
-        roster.standbys.committed(manifest, parent, roster.plan, before, {STEP: Kept(Moment(), kept)})
-        roster.head, roster.served = manifest, roster.plan
+        parent = self.roster.head
+        self.commit(self.pool.boundary(parent), parent)
         if checkpoint:
             self.copied()
+
+    def commit(self, plan: Plan, parent: Manifest | None) -> None:
+        """An epoch under a plan is true."""
+        share = plan.operators[STEP]
+        kept = {w.id: Backup(share.standby(w.id), None) for w in plan.workers}
+        number = Epoch(0 if parent is None else parent.epoch + 1)
+        manifest = Manifest("app", number, "", plan.version, 1, {STEP: OperatorState()})
+        self.pool.state.committed(manifest, parent, {STEP: Kept(Moment(), kept)})
 
     def copied(self) -> None:
         """A peer checkpoint of the last epoch, as one happens beside the epochs."""

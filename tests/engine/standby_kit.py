@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from springtide.blocks.block import BACKUP, PART, RUN, BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BACKUP, PART, RUN, BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.ownership.standby import Backup, Copy, Kept, Standbys
 from springtide.engine.worker.open_state import Behind
 from springtide.ids import Epoch, InstanceId, PlanVersion, SliceId, WorkerId
@@ -129,7 +130,7 @@ class Model:
             Manifest("app", epoch, "" if self.head is None else self.head.id, self.plan.version, 1, {STEP: after}),
         )
         for slice_id in EVERY:
-            found = [self.contents[run.name][slice_id] for run in after.runs if slice_id in parse_slices(run.slices)]
+            found = [self.contents[run.name][slice_id] for run in after.runs if slice_id in run.slices]
             assert sum(found, ()) == self.truth(slice_id), "the new state has every epoch once"
         moment = Moment(epoch, epoch - 1)
         gone = self.standbys.committed(
@@ -163,8 +164,8 @@ class Model:
         worker, mine = self.share.worker_of[instance], frozenset(self.share.slices_of(instance))
         taken = [b for b in behind if b.worker == worker and b.slices & mine]
         current = mine.difference(*(b.slices for b in taken))
-        chain = [(run, parse_slices(run.slices) & current) for run in state.runs]
-        chain += [(run, parse_slices(run.slices) & b.slices & mine) for b in taken for run in b.chain]
+        chain = [(run, run.slices & current) for run in state.runs]
+        chain += [(run, run.slices & b.slices & mine) for b in taken for run in b.chain]
         chain = [(run, counted) for run, counted in chain if counted]
         for run, counted in chain:
             self._open(worker, run, counted)
@@ -180,7 +181,7 @@ class Model:
             old = [self.contents[run.name][s] for run, counted in folded if s in counted]
             self.contents[name][s] = (*sum(old, ()), *late.get(s, ()), *((epoch,) if s in rows else ()))
         self.durable.add(name)
-        return after.replaced(gone, BlockRef(name, STEP, epoch, 1, 1, 0, format_slices(mine), worker=worker))
+        return after.replaced(gone, BlockRef(name, STEP, epoch, 1, 1, 0, SliceSet.of(mine), worker=worker))
 
     def _open(self, worker: WorkerId, run: BlockRef, counted: frozenset[SliceId]) -> None:
         """Read a run where it is; who has served its slices before has it on its disk."""
@@ -248,7 +249,7 @@ class Model:
         for (run, target), some in slices.items():
             name = self._block(PART, runs[run].epoch, target)
             self.contents[name] = {s: self.contents[run][s] for s in some}
-            parts.append((run, BlockRef(name, STEP, runs[run].epoch, 1, 1, 0, format_slices(some), worker=target)))
+            parts.append((run, BlockRef(name, STEP, runs[run].epoch, 1, 1, 0, SliceSet.of(some), worker=target)))
         self.standbys.copied(made.manifest, made.plan, parts)
         self.checkpoint = None
         self._check_supplied(made)
@@ -288,13 +289,13 @@ class Model:
         head, worker = self.head.epoch, takeover.worker
         epochs = [moment.watermark_us for moment, _ in takeover.missed]
         assert epochs == list(range(head + 1 - len(epochs), head + 1)), "the missing epochs, in order"
-        needed = [run for run in takeover.chain if parse_slices(run.slices) & takeover.slices]
+        needed = [run for run in takeover.chain if run.slices & takeover.slices]
         stays = self.standbys.pinned() | self.head.blocks()
         assert {run.name for run in needed} <= stays & self.durable
         for _, block in takeover.missed:
             assert block is None or block.name in self.disks[worker], "a backup must stay"
         for slice_id in takeover.slices:
-            runs = [run for run in needed if slice_id in parse_slices(run.slices)]
+            runs = [run for run in needed if slice_id in run.slices]
             assert all(self._holds(worker, run, slice_id) for run in runs), "a base must stay"
             base: Epochs = sum((self.contents[run.name][slice_id] for run in runs), ())
             assert all(epoch <= head - len(epochs) for epoch in base), "nothing is replayed twice"
@@ -308,4 +309,4 @@ class Model:
         """Is a run's slice on the worker's disk, as the block or as a part that the driver knows of?"""
         disk = self.disks[worker]
         parts = self.standbys.parts().get(worker, {}).get(run.name, ())
-        return run.name in disk or any(p.name in disk and slice_id in parse_slices(p.slices) for p in parts)
+        return run.name in disk or any(p.name in disk and slice_id in p.slices for p in parts)

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from springtide import App, agg, sinks, sources
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.dataflow.accuracy import shedding
 from springtide.dataflow.graph import Graph
 from springtide.engine.epoch.accounts import account_of, accounts, retold, shed_for
@@ -51,7 +52,7 @@ def test_without_a_count_there_is_no_account() -> None:
 
 
 def manifest() -> Manifest:
-    run = BlockRef("left.000000004.0.run.x.arrow", "left", Epoch(4), 5, 1000, 0, "0-3")
+    run = BlockRef("left.000000004.0.run.x.arrow", "left", Epoch(4), 5, 1000, 0, SliceSet.parse("0-3"))
     return Manifest("app", Epoch(4), "", PlanVersion(1), 1, {"left": OperatorState((run,), 5, 9, 7)})
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from springtide.blocks.block import PART, RUN, BlockRef
-from springtide.blocks.earlier import driver_name
+from springtide.blocks.leftovers import driver_name
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.worker.cleanup import Housekeeping, Leftovers
 from springtide.engine.worker.task_context import Storage
 from springtide.ids import Epoch, InstanceId, PlanVersion
@@ -15,7 +16,12 @@ from springtide.ids import Epoch, InstanceId, PlanVersion
 
 def write(blocks: LocalBlocks, kind: str, epoch: int = 40) -> BlockRef:
     return blocks.write(
-        pa.table({"n": [1]}), operator="counts", epoch=Epoch(epoch), instance=InstanceId(0), kind=kind, slices="0-3"
+        pa.table({"n": [1]}),
+        operator="counts",
+        epoch=Epoch(epoch),
+        instance=InstanceId(0),
+        kind=kind,
+        slices=SliceSet.parse("0-3"),
     )
 
 

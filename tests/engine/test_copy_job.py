@@ -4,7 +4,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.blocks.block import BlockRef, format_slices
+from springtide.blocks.block import BlockRef
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.pool.copy_job import JOB_BYTES, loads
 from springtide.engine.worker.copy import Errand
 from springtide.ids import Epoch, SliceId, WorkerId
@@ -15,7 +16,7 @@ SLICES = frozenset(map(SliceId, range(4)))
 
 
 def errand(number: int, size: int, source: str, target: str) -> Errand:
-    run = BlockRef(f"run-{number}", "count", Epoch(1), 1, size, 0, format_slices(SLICES))
+    run = BlockRef(f"run-{number}", "count", Epoch(1), 1, size, 0, SliceSet.of(SLICES))
     return Errand(run, SLICES, WorkerId(source), WorkerId(target), LAYOUT)
 
 

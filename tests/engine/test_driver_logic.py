@@ -12,6 +12,7 @@ from springtide import App, sinks, sources
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.engine.durability.spark_log import align, entry, fit, fitted, offsets, planned_us
 from springtide.engine.epoch.keyed_step import _advance, _moment
@@ -28,11 +29,11 @@ from springtide.testing import ManualClock
 
 
 def run(name: str, slices: str = "0-3") -> BlockRef:
-    return BlockRef(name, "count", Epoch(1), 10, 100, 7, slices)
+    return BlockRef(name, "count", Epoch(1), 10, 100, 7, SliceSet.parse(slices))
 
 
 def record(instance: int, new: BlockRef | None, *gone: str, added: int = 0, removed: int = 0) -> CommitRecord:
-    mine = "0-1" if instance == 0 else "2-3"
+    mine = SliceSet.parse("0-1" if instance == 0 else "2-3")
     replaced = tuple((name, mine) for name in gone)
     return CommitRecord(instance, new, replaced, keys_added=added, keys_removed=removed)
 
@@ -56,7 +57,7 @@ def test_instances_replace_runs_for_their_own_slices_only() -> None:
         record(1, run("right", "2-3"), "newer", removed=1),
     ]
     after = _advance(state, records, Moment(), MapStats(newest_us=50))
-    assert [(r.name, r.slices, r.partial) for r in after.runs] == [
+    assert [(r.name, str(r.slices), r.partial) for r in after.runs] == [
         ("old", "2-3", True),
         ("left", "0-1", False),
         ("right", "2-3", False),

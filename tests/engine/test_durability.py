@@ -12,6 +12,7 @@ from springtide.blocks.block import BlockRef
 from springtide.blocks.durable import DurableLog
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, OperatorState, States
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.engine.durability import checkpoints as durability_module
 from springtide.engine.durability.checkpoints import LATE, REST_S, Durability
@@ -25,7 +26,7 @@ from springtide.waits import WaitedTooLong
 
 
 def run(name: str, slices: str, epoch: int = 0) -> BlockRef:
-    return BlockRef(name, "count", Epoch(epoch), 1, 10, 7, slices, worker="1")
+    return BlockRef(name, "count", Epoch(epoch), 1, 10, 7, SliceSet.parse(slices), worker="1")
 
 
 def manifest(epoch: int, *runs: BlockRef) -> Manifest:

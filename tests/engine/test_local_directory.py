@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from springtide.blocks.earlier import driver_name
+from springtide.blocks.leftovers import driver_name
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.store import open_store
 from springtide.engine.lifecycle.local_directory import blocks_directory

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from springtide.blocks import local
-from springtide.blocks.block import BACKUP, PART, RUN, BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BACKUP, PART, RUN, BlockRef
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.local import LocalBlocks
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
 from springtide.engine.worker.open_state import Behind, Missing, Opening, Parts
 from springtide.ids import Epoch, InstanceId, SliceId, WorkerId
@@ -65,7 +66,7 @@ class Place:
             epoch=Epoch(3),
             instance=InstanceId(0),
             kind=kind,
-            slices=format_slices(slices),
+            slices=SliceSet.of(slices),
             durable=durable,
         )
 
@@ -110,7 +111,7 @@ def test_a_block_of_its_own_counts_for_the_slices_that_are_wanted(place: Place) 
     opening = place.opening()
     (run,) = opening.runs([ref], some(1, 5))
     assert seen([run]) == keys_of(some(1, 5))
-    assert opening.counted[run.name] == (ref.name, "1,5")
+    assert opening.counted[run.name] == (ref.name, SliceSet.parse("1,5"))
     assert opening.durable_reads == 0
 
 
@@ -128,7 +129,10 @@ def test_runs_come_oldest_first_and_those_that_do_not_concern_are_left_out(place
     chain = [place.run(), place.run(some(0, 1)), place.run(some(2, 3), value=7)]
     opening = place.opening()
     runs = opening.runs(chain, some(2))
-    assert [opening.counted[run.name] for run in runs] == [(chain[0].name, "2"), (chain[2].name, "2")]
+    assert [opening.counted[run.name] for run in runs] == [
+        (chain[0].name, SliceSet.parse("2")),
+        (chain[2].name, SliceSet.parse("2")),
+    ]
 
 
 def test_parts_that_cover_what_is_wanted_stand_for_their_run(place: Place) -> None:
@@ -137,7 +141,9 @@ def test_parts_that_cover_what_is_wanted_stand_for_their_run(place: Place) -> No
     opening = place.opening({ref.name: (part,)})
     runs = opening.runs([ref], some(1, 3))
     assert seen(runs) == keys_of(some(1, 3))
-    assert [opening.counted[run.name] for run in runs] == [(ref.name, "1,3")], "replaced is the run, not the part"
+    assert [opening.counted[run.name] for run in runs] == [(ref.name, SliceSet.parse("1,3"))], (
+        "replaced is the run, not the part"
+    )
     assert opening.durable_reads == 0
 
 
@@ -147,7 +153,10 @@ def test_two_parts_of_one_block_count_for_their_own_slices(place: Place) -> None
     opening = place.opening({ref.name: parts})
     runs = opening.runs([ref], some(1, 2, 3))
     assert seen(runs) == keys_of(some(1, 2, 3))
-    assert [opening.counted[run.name] for run in runs] == [(ref.name, "1"), (ref.name, "2-3")]
+    assert [opening.counted[run.name] for run in runs] == [
+        (ref.name, SliceSet.parse("1")),
+        (ref.name, SliceSet.parse("2-3")),
+    ]
     assert len({run.name for run in runs}) == 2, "told apart, though they are of one block"
 
 
@@ -291,7 +300,7 @@ def test_every_wanted_slice_is_served_once_or_named_as_missing(
     if wanted <= whole:
         runs = opening.runs([ref], wanted)
         assert sorted(seen(runs)) == keys_of(wanted)
-        counted = [parse_slices(opening.counted[run.name][1]) for run in runs]
+        counted = [opening.counted[run.name][1] for run in runs]
         assert sorted(s for some in counted for s in some) == sorted(wanted)
     else:
         with pytest.raises(Missing) as caught:

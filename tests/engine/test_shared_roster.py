@@ -9,6 +9,7 @@ from office_kit import STEP, A, B, C, D, Office, until
 
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.ownership.shared_roster import NotHeld
 from springtide.engine.ownership.standby import Standbys
 from springtide.engine.pool.copy_job import Copied, CopyJob
@@ -125,7 +126,7 @@ class SwappedMeanwhile:
 
 def test_copies_for_workers_that_were_swapped_meanwhile_are_let_go() -> None:
     office = Office([A, B])
-    run = BlockRef("run", STEP, Epoch(0), 1, 8, 0, slices="0-15", worker=A)
+    run = BlockRef("run", STEP, Epoch(0), 1, 8, 0, slices=SliceSet.parse("0-15"), worker=A)
     office.roster.head = Manifest("app", Epoch(0), "", office.roster.plan.version, 1, {STEP: OperatorState((run,))})
     copying = cast(CopyJob, SwappedMeanwhile(office))
     replicator = Replicator(copying, office.shared, {STEP: cast(Layout, None)}, 1.0, threading.Event())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from springtide.engine.lifecycle.config import RunConfig, check_speculation
-from springtide.engine.pool.elastic import ElasticPoolConfig
+from springtide.engine.pool.hire import ElasticPoolConfig
 from springtide.engine.spark.session import SPECULATION, SessionConfig, box, session_settings
 from springtide.migration.errors import Refused
 

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from springtide.blocks import local
-from springtide.blocks.block import PART, RUN, BlockRef, checksum, decode, format_slices, parse_slices
+from springtide.blocks.block import PART, RUN, BlockRef, checksum, decode
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.ownership.standby import Standbys
 from springtide.engine.pool import store_job as depositing
 from springtide.engine.pool.copy_job import Copied
@@ -80,7 +81,7 @@ class Place:
             epoch=Epoch(3),
             instance=InstanceId(0),
             kind=kind,
-            slices=format_slices(slices),
+            slices=SliceSet.of(slices),
             durable=durable,
         )
         blocks.open(ref)  # It is verified and mapped, as that of a worker that has served epochs from it.
@@ -264,7 +265,7 @@ class TestDeposits:
         made = made_durable(crew)
         assert made is not None
         (ref,) = made[0][STEP].runs
-        assert (ref.worker, parse_slices(ref.slices)) == (B, EVERY)
+        assert (ref.worker, ref.slices) == (B, EVERY)
         assert crew.asked == [A, B]
         assert crew.place.durable() == {ref.name: rows_of(EVERY)}
         data = (crew.place.root / "durable" / ref.path).read_bytes()

@@ -81,7 +81,7 @@ def test_a_policy_is_found_by_its_name_and_takes_options() -> None:
 def test_a_strategy_is_found_by_its_name() -> None:
     check_live("one_by_one", Options())
     moves = [Move("count", SliceId(n), WorkerId("a"), WorkerId("b")) for n in range(2)]
-    steps = LIVE["one_by_one"](moves, Options())
+    steps = LIVE["one_by_one"].steps(moves, Options())
     assert [type(step) for step in steps] == [Supply, Flip, Supply, Flip]
 
 

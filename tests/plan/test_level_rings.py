@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from ring_kit import few, lengths, rings, workers
 
 from springtide.ids import WorkerId
-from springtide.plan.level import few_moves, fewest_moves
 from springtide.plan.moves import moves
 from springtide.plan.ring import BadRing, Ring
+from springtide.plan.ring_level import few_moves, fewest_moves
 from springtide.plan.worker import Worker
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from springtide.policies.decision import Scale
 from springtide.policies.limits import Bounds, Limits
-from springtide.policies.period import BadPeriod, Period
+from springtide.policies.time_of_day import BadPeriod, Period
 
 some = settings(max_examples=80, deadline=None)
 HOUR = 3_600

@@ -11,10 +11,10 @@ from model import EVERY_S, Flow, Step, entry, gauge, line
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.snapshot import Edge, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
+from springtide.policies.guards import Stability, Stable
 from springtide.policies.limits import Bounds, Limits
 from springtide.policies.past import AppState, Entry, Past
 from springtide.policies.scaling.ds2 import Ds2
-from springtide.policies.stability import Stability, Stable
 
 FLOW = line(1_000, Step(100), slots=2)
 """Keeps 10 slots busy: 5 workers."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from springtide.blocks.block import BlockRef, checksum, decode, encode, format_slices, parse_slices
+from springtide.blocks.block import BlockRef, checksum, decode, encode
 from springtide.blocks.manifest import OperatorState
+from springtide.blocks.slice_set import SliceSet
 from springtide.ids import Epoch, SliceId
 from springtide.state.chain import Chain
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE
@@ -136,7 +137,7 @@ class Farm:
         return self._chain(frozenset(SliceId(s) for s, o in enumerate(self.owner) if o == instance), self.state)
 
     def _chain(self, mine: frozenset[SliceId], state: OperatorState) -> Chain:
-        concerned = [ref for ref in state.runs if parse_slices(ref.slices) & mine]
+        concerned = [ref for ref in state.runs if ref.slices & mine]
         return Chain([self._open(ref, mine) for ref in concerned], self.logic.layout)
 
     def stored(self) -> list[Row]:
@@ -182,7 +183,7 @@ class Farm:
         return pa.concat_tables(arcs)
 
     def _open(self, ref: BlockRef, mine: frozenset[SliceId]) -> Run:
-        counted = parse_slices(ref.slices)
+        counted = ref.slices
         live = None
         if ref.partial or not counted <= mine:
             live = np.zeros(self.slices, np.bool_)
@@ -200,5 +201,5 @@ class Farm:
             expires = (int(values.min()), int(values.max()))
         data = self.blocks[name] = encode(rows)
         return BlockRef(
-            name, "step", Epoch(self.epochs), rows.num_rows, data.size, checksum(data), format_slices(mine), expires
+            name, "step", Epoch(self.epochs), rows.num_rows, data.size, checksum(data), SliceSet.of(mine), expires
         )

@@ -3,12 +3,13 @@
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
+from springtide.blocks.slice_set import NO_SLICES, SliceSet
 from springtide.ids import Epoch, InstanceId, SliceId
 
 RUN = "run"
@@ -32,8 +33,8 @@ class BlockRef:
     rows: int
     size_bytes: int
     crc32: int
-    slices: str = ""
-    """The slices it counts for, as ranges: '0-63,96'. Empty for output."""
+    slices: SliceSet = NO_SLICES
+    """The slices it counts for; none for output."""
     expires_us: tuple[int, int] | None = field(default=None)
     """The earliest and the latest expiry among its rows."""
     partial: bool = False
@@ -43,15 +44,14 @@ class BlockRef:
 
     def only(self, slices: frozenset[SliceId]) -> "BlockRef | None":
         """The block counting for no other slices than these; None if for none."""
-        return self.without(parse_slices(self.slices) - slices)
+        return self.without(self.slices - slices)
 
     def without(self, slices: frozenset[SliceId]) -> "BlockRef | None":
         """The block counting for fewer slices; None if for none."""
-        before = parse_slices(self.slices)
-        left = before - slices
-        if left == before:
+        left = self.slices - slices
+        if left == self.slices:
             return self
-        return replace(self, slices=format_slices(left), partial=True) if left else None
+        return replace(self, slices=SliceSet.of(left), partial=True) if left else None
 
     @property
     def path(self) -> str:
@@ -59,12 +59,13 @@ class BlockRef:
         return f"{DIRECTORY}/{self.name}"
 
     def to_json(self) -> dict[str, Any]:
-        return {k: v for k, v in asdict(self).items() if v is not None}
+        return {k: v for k, v in vars(self).items() if v is not None} | {"slices": str(self.slices)}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "BlockRef":
         expires = fields.get("expires_us")
-        return cls(**{**fields, "expires_us": tuple(expires) if expires else None})
+        slices = SliceSet.parse(fields["slices"])
+        return cls(**{**fields, "slices": slices, "expires_us": tuple(expires) if expires else None})
 
 
 def block_name(operator: str, epoch: Epoch, instance: InstanceId, kind: str) -> str:
@@ -96,23 +97,3 @@ def decode(data: Any) -> pa.Table:
 
 def checksum(data: Any) -> int:
     return zlib.crc32(data)
-
-
-def format_slices(slices: Iterable[int]) -> str:
-    """Slice numbers as ranges: [0, 1, 2, 5] is '0-2,5'."""
-    ranges: list[list[int]] = []
-    for number in sorted(slices):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in ranges)
-
-
-def parse_slices(text: str) -> frozenset[SliceId]:
-    """The slice numbers that `format_slices` wrote."""
-    numbers: set[SliceId] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        numbers.update(map(SliceId, range(int(first), int(last or first) + 1)))
-    return frozenset(numbers)

@@ -31,7 +31,7 @@ from springtide.blocks.generation import SPARK, current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
 from springtide.blocks.store import Store
-from springtide.blocks.within import Within
+from springtide.blocks.sub_store import Within
 from springtide.ids import Epoch
 
 LOOKS = 4

@@ -12,7 +12,7 @@ from springtide import faults
 from springtide.blocks import durable, log
 from springtide.blocks.fence import Fence
 from springtide.blocks.store import Store, put_own
-from springtide.blocks.within import Within
+from springtide.blocks.sub_store import Within
 
 DIRECTORY = "generations"
 OPENED = "opened.json"

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from springtide import faults
 from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode, epoch_of
-from springtide.blocks.earlier import earlier, note_earlier
 from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, Unsound
+from springtide.blocks.leftovers import earlier, note_earlier
+from springtide.blocks.slice_set import NO_SLICES, SliceSet
 from springtide.blocks.store import Store
 from springtide.ids import Epoch, InstanceId
 from springtide.private import make_private
@@ -66,7 +67,7 @@ class LocalBlocks:
         epoch: Epoch,
         instance: InstanceId,
         kind: str,
-        slices: str = "",
+        slices: SliceSet = NO_SLICES,
         expires_us: tuple[int, int] | None = None,
         durable: bool = True,
     ) -> BlockRef:
@@ -174,7 +175,7 @@ class LocalBlocks:
         return data
 
     def _corrupt(self, ref: BlockRef, *tried: str) -> BlockCorrupt:
-        return BlockCorrupt(ref.name, ref.operator, ref.slices or "-", ref.epoch, tried)
+        return BlockCorrupt(ref.name, ref.operator, str(ref.slices) or "-", ref.epoch, tried)
 
     def _keep(self, name: str, data: Any) -> None:
         """Write a local copy that appears whole or not at all."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from springtide.blocks.block import BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import NewerFormat
+from springtide.blocks.slice_set import SliceSet
 from springtide.errors import BadValue
 from springtide.ids import Epoch, PlanVersion, SliceId
 from springtide.metrics.account import Account
@@ -25,7 +26,7 @@ class Pending:
     """An epoch that stalled slices have not seen yet: their rows, and where event time stood."""
 
     epoch: Epoch
-    slices: str
+    slices: SliceSet
     watermark_us: int
     previous_watermark_us: int
     block: BlockRef | None = None
@@ -33,16 +34,18 @@ class Pending:
 
     def without(self, slices: frozenset[SliceId]) -> "Pending | None":
         """The same for fewer slices; None if for none."""
-        left = parse_slices(self.slices) - slices
-        return replace(self, slices=format_slices(left)) if left else None
+        left = self.slices - slices
+        return replace(self, slices=SliceSet.of(left)) if left else None
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "block": None if self.block is None else self.block.to_json()}
+        block = None if self.block is None else self.block.to_json()
+        return {**vars(self), "slices": str(self.slices), "block": block}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Pending":
         block = fields["block"]
-        return cls(**{**fields, "block": None if block is None else BlockRef.from_json(block)})
+        slices = SliceSet.parse(fields["slices"])
+        return cls(**{**fields, "slices": slices, "block": None if block is None else BlockRef.from_json(block)})
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class OperatorState:
 
     def owed(self) -> frozenset[SliceId]:
         """The slices that have epochs still to see."""
-        return frozenset().union(*(parse_slices(p.slices) for p in self.pending))
+        return SliceSet.union_of(p.slices for p in self.pending)
 
     def settled(self, slices: frozenset[SliceId]) -> "OperatorState":
         """The state after some slices have seen all their epochs."""
@@ -79,8 +82,8 @@ class OperatorState:
         runs = {run.name: run for run in (run.without(slices) for run in self.runs) if run is not None}
         for run in (run.only(slices) for run in base.runs):
             if run is not None and run.name in runs:
-                both = parse_slices(run.slices) | parse_slices(runs[run.name].slices)
-                runs[run.name] = replace(run, slices=format_slices(both))
+                both = SliceSet.union_of((run.slices, runs[run.name].slices))
+                runs[run.name] = replace(run, slices=both)
             elif run is not None:
                 runs[run.name] = run
         return replace(self, runs=tuple(sorted(runs.values(), key=lambda run: run.epoch)))

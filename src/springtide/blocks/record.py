@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from springtide.blocks.changes import SOURCE, STEP, in_words, telling
+from springtide.blocks.app_changes import SOURCE, STEP, in_words, telling
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.store import Store
 from springtide.errors import SpringtideError

@@ -23,5 +23,9 @@ class Memory(SinkSpec):
 
 
 def memory() -> Memory:
-    """Keep the rows in this process; read them with `.rows()`."""
+    """Keep the rows in this process; read them with `.rows()`.
+
+    >>> memory().rows()
+    []
+    """
     return Memory()

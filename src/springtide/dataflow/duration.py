@@ -19,7 +19,11 @@ _FORM = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*")
 
 
 def microseconds(duration: Duration) -> int:
-    """A duration in microseconds: '10 minutes', '1.5 seconds' or a timedelta."""
+    """A duration in microseconds: '10 minutes', '1.5 seconds' or a timedelta.
+
+    >>> microseconds("1.5 seconds")
+    1500000
+    """
     if isinstance(duration, timedelta):
         return duration // timedelta(microseconds=1)
     match = _FORM.fullmatch(duration) if isinstance(duration, str) else None

@@ -1,4 +1,7 @@
-"""Streams: how a person writes the graph."""
+"""Streams: how a person writes the graph.
+
+In the examples `clicks` is a stream of an `app`, and a `StepHarness` of `springtide.testing` shows what a step does.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -47,27 +50,51 @@ class Stream:
         return Stream(self.builder, node.name)
 
     def transform(self, name: str, function: "Callable[[DataFrame], DataFrame]") -> "Stream":
-        """Any stateless DataFrame → DataFrame function: select, filter, explode, join with a table."""
+        """Any stateless DataFrame → DataFrame function: select, filter, explode, join with a table.
+
+        >>> clicks.transform("lower", lambda df: df.selectExpr("lower(user) AS user")).step
+        'lower'
+        """
         return self._then(Transform(name, (self.step,), function))
 
     def filter(self, name: str, condition: "Column | str") -> "Stream":
-        """Only the rows for which a condition holds: a SQL string or a Column."""
+        """Only the rows for which a condition holds: a SQL string or a Column.
+
+        >>> clicks.filter("dear", "price > 10").step
+        'dear'
+        """
         stream = self._then(Transform(name, (self.step,), lambda df: df.filter(condition)))
         stream._has_final = self._has_final
         return stream
 
     def map_batches(self, name: str, function: Callable[[pa.Table], pa.Table], output: Fields) -> "Stream":
-        """A function from Arrow table to Arrow table, run on workers; `output` names its columns."""
+        """A function from Arrow table to Arrow table, run on workers; `output` names its columns.
+
+        >>> def users(rows):
+        ...     return rows.select(["user"])
+        >>> query = clicks.map_batches("users", users, {"user": str}).sink("out", sinks.memory())
+        >>> StepHarness(app, "users", {"user": str, "price": int}).epoch([{"user": "ann", "price": 3}])
+        [{'user': 'ann'}]
+        """
         return self._then(MapBatches(name, (self.step,), function, schema_of(output)))
 
     def union(self, name: str, *others: "Stream") -> "Stream":
-        """The rows of this stream and of others with the same columns."""
+        """The rows of this stream and of others with the same columns.
+
+        >>> more = app.source("more", sources.generator(10))
+        >>> clicks.union("both", more).step
+        'both'
+        """
         if any(other.builder is not self.builder for other in others):
             raise BadGraph(name, "streams of one app", "a stream of another app")
         return self._then(Union(name, (self.step, *(other.step for other in others))))
 
     def key_by(self, *columns: str) -> "KeyedStream":
-        """Rows of equal key are brought together, for the keyed step that follows."""
+        """Rows of equal key are brought together, for the keyed step that follows.
+
+        >>> clicks.key_by("user", "country").key
+        ('user', 'country')
+        """
         if not columns or not all(isinstance(c, str) for c in columns):
             raise BadGraph(self.step, "key_by with one or more column names", repr(columns))
         if len(set(columns)) != len(columns):
@@ -78,6 +105,9 @@ class Stream:
         """Publish each epoch's rows; `mode="final"` publishes only rows of closed windows.
 
         What is returned can be told what the query is worth, for the time when there is more load than machine.
+
+        >>> clicks.key_by("user").aggregate("count", n=agg.count()).sink("out", sinks.memory()).name
+        'out'
         """
         if mode not in (UPDATES, FINAL_ONLY):
             raise BadGraph(name, f"mode {UPDATES!r} or {FINAL_ONLY!r}", repr(mode))
@@ -103,11 +133,17 @@ class Query:
         self._restrictions = restrictions
 
     def with_minimum_accuracy(self, accuracy: float) -> "Query":
-        """Under overload, rows may be shed as long as this share of the sources' rows is processed, 0 to 1."""
+        """Under overload, rows may be shed as long as this share of the sources' rows is processed, 0 to 1.
+
+        >>> query = clicks.sink("raw", sinks.noop()).with_minimum_accuracy(0.4)
+        """
         return self._restricted(self._restrictions.with_minimum_accuracy(self.name, accuracy))
 
     def with_priority(self, priority: int) -> "Query":
-        """Queries of lower priority give way before this one; 0 unless said."""
+        """Queries of lower priority give way before this one; 0 unless said.
+
+        >>> query = clicks.sink("urgent", sinks.noop()).with_minimum_accuracy(0.9).with_priority(2)
+        """
         return self._restricted(self._restrictions.with_priority(self.name, priority))
 
     def _restricted(self, restrictions: Restrictions) -> "Query":
@@ -128,7 +164,16 @@ class KeyedStream:
         return Stream(self.builder, name, has_final=operation.has_final)
 
     def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
-        """One row a key with running aggregates; each epoch gives the keys that changed."""
+        """One row a key with running aggregates; each epoch gives the keys that changed.
+
+        >>> counts = clicks.key_by("user").aggregate("count", n=agg.count(), paid=agg.sum("price"))
+        >>> query = counts.sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "count", {"user": str, "price": int})
+        >>> harness.epoch([{"user": "ann", "price": 3}, {"user": "bob", "price": 1}, {"user": "ann", "price": 4}])
+        [{'user': 'ann', 'n': 2, 'paid': 7}, {'user': 'bob', 'n': 1, 'paid': 1}]
+        >>> harness.epoch([{"user": "bob", "price": 2}])
+        [{'user': 'bob', 'n': 2, 'paid': 3}]
+        """
         return self._keyed(name, Aggregation(_checked(name, aggregates)))
 
     def reduce(self, name: str, function: KeyReducer, *, state: Fields, output: Fields) -> Stream:
@@ -136,6 +181,18 @@ class KeyedStream:
 
         Rows, key and state are dictionaries; the state is None for a new key, and a key whose
         function returns None as its state is forgotten.
+
+        >>> def dearest(key, rows, state):
+        ...     most = max([row["price"] for row in rows] + ([state["most"]] if state else []))
+        ...     return {"most": most}, [{"user": key["user"], "most": most}]
+        >>> output = {"user": str, "most": int}
+        >>> top = clicks.key_by("user").reduce("dearest", dearest, state={"most": int}, output=output)
+        >>> query = top.sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "dearest", {"user": str, "price": int})
+        >>> harness.epoch([{"user": "ann", "price": 3}, {"user": "ann", "price": 9}])
+        [{'user': 'ann', 'most': 9}]
+        >>> harness.epoch([{"user": "ann", "price": 5}])
+        [{'user': 'ann', 'most': 9}]
         """
         state, output = schema_of(state), schema_of(output)
         return self._keyed(name, Reduction(PerKey(function, state, output), state, output))
@@ -155,6 +212,13 @@ class KeyedStream:
         """The first row of each key; with `column` and `within`, keys are remembered for that event time.
 
         Rows that are further `ahead` of the clock do not count, as with `window`.
+
+        >>> query = clicks.key_by("user").dedupe("firsts").sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "firsts", {"user": str, "price": int})
+        >>> harness.epoch([{"user": "ann", "price": 3}])
+        [{'user': 'ann', 'price': 3}]
+        >>> harness.epoch([{"user": "ann", "price": 8}, {"user": "bob", "price": 1}])
+        [{'user': 'bob', 'price': 1}]
         """
         if (column is None) != (within is None):
             raise BadGraph(name, "both column= and within=, or neither", f"column={column!r}, within={within!r}")
@@ -174,6 +238,15 @@ class KeyedStream:
 
         Rows whose event time is further `ahead` of the clock are kept out and counted: else a single one of the year
         9999 would make every later row late. None takes them all, for data of a time to come.
+
+        >>> minutes = clicks.key_by("user").window("at", "1 minute", late="10 seconds")
+        >>> query = minutes.aggregate("by_minute", n=agg.count()).sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "by_minute", {"user": str, "at": datetime})
+        >>> [(row["n"], row["final"]) for row in harness.epoch([{"user": "ann", "at": datetime(2026, 1, 1, 12, 0, 5)}])]
+        [(1, False)]
+        >>> later = harness.epoch([{"user": "ann", "at": datetime(2026, 1, 1, 12, 1, 30)}])
+        >>> [(row["window_start"].minute, row["n"], row["final"]) for row in harness.epoch([])]
+        [(0, 1, True)]
         """
         size_us = microseconds(size)
         slide_us = size_us if slide is None else microseconds(slide)

@@ -1,6 +1,5 @@
 """The steps of a migration. Each takes effect between two epochs; none stops the app."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from springtide.plan.moves import Move, SliceLoad
@@ -52,6 +51,3 @@ class Options:
     """For `lazy`: how long the old owner is kept."""
     force: bool = False
     """For scaling: also to more workers than there is room for."""
-
-
-Strategy = Callable[[Sequence[Move], Options], tuple[Step, ...]]

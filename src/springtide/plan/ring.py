@@ -15,8 +15,8 @@ from functools import cached_property
 
 from springtide.errors import BadValue
 from springtide.ids import SliceId, WorkerId
-from springtide.plan.joining import NoRoom, Rooms
-from springtide.plan.level import level
+from springtide.plan.ring_join import NoRoom, Rooms
+from springtide.plan.ring_level import level
 from springtide.plan.worker import Worker
 
 

@@ -12,9 +12,9 @@ import simpy
 
 from springtide.policies.policy import Policy
 from springtide.simulator.model.arrivals import Arrivals
+from springtide.simulator.model.control_loop import Plant, Steering
 from springtide.simulator.model.elastic import Elastic
 from springtide.simulator.model.peer import Peer
-from springtide.simulator.model.steering import Plant, Steering
 from springtide.simulator.report.books import Books, Totals
 from springtide.simulator.report.story import Story, Summary
 from springtide.simulator.scenario.scenario import PIPELINE, Scenario

@@ -4,7 +4,7 @@
 >>> from springtide.testing import StepHarness
 >>> app = App("words")
 >>> words = app.source("words", sources.generator(1, words_per_row=1))
->>> words.key_by("text").aggregate("count", n=agg.count()).sink("out", sinks.memory())
+>>> query = words.key_by("text").aggregate("count", n=agg.count()).sink("out", sinks.memory())
 >>> harness = StepHarness(app, "count", {"text": str})
 >>> harness.epoch([{"text": "ebb"}, {"text": "flow"}, {"text": "ebb"}])
 [{'text': 'ebb', 'n': 2}, {'text': 'flow', 'n': 1}]

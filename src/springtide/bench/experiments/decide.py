@@ -14,9 +14,9 @@ import numpy as np
 from springtide.bench.harness.findings import Findings, rounded
 from springtide.ids import SliceId, WorkerId
 from springtide.metrics.snapshot import Edge, Instance, MeasuredWorker, Slice, Snapshot, Source
+from springtide.policies.guards import Stable
 from springtide.policies.policy import Policy
 from springtide.policies.registry import POLICIES, policy
-from springtide.policies.stability import Stable
 
 LIMIT_MS = 20.0
 """A decision should take less."""

@@ -16,9 +16,10 @@ from springtide.connectors import sinks, sources
 from springtide.engine.lifecycle.running import Running
 from springtide.metrics.report import EpochReport
 from springtide.migration.step import Options
+from springtide.migration.strategies import OUR_LIVE
 from springtide.state import aggregates as agg
 
-LIVE = ("handover", "progressive", "partial_pause", "lazy")
+LIVE = tuple(strategy.name for strategy in OUR_LIVE)
 RESTART = "stop-restart"
 STEP = "count"
 
@@ -134,7 +135,7 @@ def _turn(running: Running, strategy: str, calm: int, options: Options) -> Turn:
     mine = sorted(running.pool.plan.operators[STEP].owned(source))
     moving = mine[: len(mine) // 2]
     began = time.time()
-    there = running.pool.move(STEP, frozenset(moving), target, strategy, options)
+    there = running.pool.migrator.move(STEP, frozenset(moving), target, strategy, options)
     wait_for(running, lambda: not there.under_way)
     ended = there.ended_at or time.time()
     wait_for_epochs(running, calm)

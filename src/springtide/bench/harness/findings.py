@@ -24,14 +24,16 @@ class Findings:
     name: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
+    """Empty cells at the end may be left out."""
     figures: Mapping[str, Figure | list[Figure]]
     """By name; a list has the value of each run."""
     draw: Draw
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:
         """Print the table, save the picture if it can be drawn, and if asked print the figures as the last line."""
-        words = {name for name, *cells in zip(self.headers, *self.rows, strict=True) if not any(map(_figure, cells))}
-        console.print(plain_table(f"springtide bench {self.name}", self.headers, self.rows, left=words))
+        rows = [[*row, *[""] * (len(self.headers) - len(row))] for row in self.rows]
+        words = {name for name, *cells in zip(self.headers, *rows, strict=True) if not any(map(_figure, cells))}
+        console.print(plain_table(f"springtide bench {self.name}", self.headers, rows, left=words))
         if can_draw():
             console.print(f"picture: {self._save_picture(directory)}")
         else:

@@ -4,8 +4,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean, median
+
+import psutil
 
 from springtide.bench.harness.watching import Watch
 
@@ -13,9 +14,6 @@ EVERY_S = 1.0
 WORK = 60_000
 """Some 5 ms of work."""
 WINDOW_S = 10.0
-STAT = Path("/proc/stat")
-STOLEN = 8
-"""Of the words of the first line: the time that other guests of the host took from this one."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +35,14 @@ class MachineWatch(Watch):
         self.speeds: list[Speed] = []
         self.looked = threading.Event()
         """Set with the first of them."""
-        self._before = _jiffies()
+        self._before = psutil.cpu_times()
 
     def look(self) -> None:
-        before, self._before = self._before, _jiffies()
+        before, self._before = self._before, psutil.cpu_times()
         total = sum(self._before) - sum(before)
-        stolen = (self._before[STOLEN - 1] - before[STOLEN - 1]) / total if total > 0 else 0.0
+        # Where the system does not tell, nothing was stolen.
+        taken = getattr(self._before, "steal", 0.0) - getattr(before, "steal", 0.0)
+        stolen = taken / total if total > 0 else 0.0
         self.speeds.append(Speed(time.time(), (1 - stolen) / _work_s(), stolen))
         self.looked.set()
 
@@ -51,14 +51,6 @@ def _work_s() -> float:
     began = time.thread_time()
     sum(number * number for number in range(WORK))
     return time.thread_time() - began
-
-
-def _jiffies() -> list[int]:
-    """The processors' time by kind, of which the eighth is stolen; zeros where there is none to read."""
-    if not STAT.is_file():
-        return [0] * STOLEN
-    found = [int(word) for word in STAT.read_text().splitlines()[0].split()[1 : STOLEN + 1]]
-    return found + [0] * (STOLEN - len(found))
 
 
 def usual_speed(speeds: Sequence[Speed], since_s: float, until_s: float) -> float | None:

@@ -194,7 +194,7 @@ def _scale(running: Running, change: Scale) -> Span:
 def _kill(running: Running, change: Kill) -> Span:
     """Ends with the first epoch that was published without the lost workers."""
     pool = running.pool
-    ring = [w for w in pool.ring_order() if pool.plan.worker(w) is not None]
+    ring = [w for w in pool.roster.ring_order() if pool.plan.worker(w) is not None]
     victims = ring[:: max(1, len(ring) // change.workers)][: change.workers]
     processes = worker_processes(os.getpid())
     asked = time.time()

@@ -1,7 +1,7 @@
 """Finds the app that a person means: a running one by its controls, any one by its checkpoint."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,8 @@ from springtide.control.api.client import ControlClient
 from springtide.control.api.presence import Presence
 from springtide.errors import SpringtideError
 from springtide.ids import valid_name
-from springtide.migration.strategies import LIVE, STOPPING
+from springtide.migration.strategies import LIVE, OUR_LIVE, OUR_STOPPING, names
+from springtide.migration.strategy import Strategy
 
 AppName = Annotated[
     str, typer.Argument(metavar="APP", help="An app's name, or its checkpoint's path or URL.", show_default=False)
@@ -25,25 +26,25 @@ Checkpoint = Annotated[
 ]
 
 
-def _strategy(names: Collection[str], text: str) -> Any:
+def _strategy(known_names: Collection[str], text: str) -> Any:
     """The option `--strategy`, with these names; those of other packages are among them."""
 
     def known(name: str) -> str:
-        if name not in names:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
+        if name not in known_names:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, known_names))}.")
         return name
 
-    return typer.Option("--strategy", parser=known, metavar="|".join(names), help=text)
+    return typer.Option("--strategy", parser=known, metavar="|".join(known_names), help=text)
 
 
-HowToMove = Annotated[str, _strategy(LIVE, "How slices move while the app runs.")]
+def _told(strategies: Iterable[Strategy]) -> str:
+    return " ".join(f"{strategy.name}: {strategy.summary}." for strategy in strategies)
+
+
+_MOVING = f"How slices move while the app runs. {_told(OUR_LIVE)}"
+HowToMove = Annotated[str, _strategy(LIVE, _MOVING)]
 HowToScale = Annotated[
-    str,
-    _strategy(
-        [*LIVE, *STOPPING],
-        "How slices move while the app runs; or, with restart, drain and capture, how it stops and all workers are "
-        "replaced.",
-    ),
+    str, _strategy(names(), f"{_MOVING} Or how it stops and all workers are replaced. {_told(OUR_STOPPING)}")
 ]
 SlicesAnEpoch = Annotated[
     int | None, typer.Option(min=1, help="With progressive: how many slices move at once.", show_default="8")

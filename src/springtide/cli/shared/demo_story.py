@@ -73,7 +73,7 @@ class Story(threading.Thread):
         pool = self.running.pool
         victim = pool.plan.workers[-1].id
         self.tell(f"worker {victim} is killed with SIGKILL; the count goes on")
-        before = pool.migration
+        before = pool.migrator.current
         asked = time.time()
         os.kill(worker_processes(os.getpid())[victim], signal.SIGKILL)
         self._until(lambda: pool.plan.worker(victim) is None)
@@ -82,8 +82,8 @@ class Story(threading.Thread):
         back = next(r.ended_at for r in self.running.reports if r.plan >= version)
         self.chapters.append(Chapter("SIGKILL one", asked, asked, back, None))
         self.tell("a replacement is on its way; the count goes on")
-        self._until(lambda: pool.migration is not before and not _under_way(pool.migration))
-        healed = pool.migration
+        self._until(lambda: pool.migrator.current is not before and not _under_way(pool.migrator.current))
+        healed = pool.migrator.current
         assert healed is not None
         self._note("replace it", back, healed)
 

@@ -126,17 +126,29 @@ class Sine:
 
 
 def constant(rows_per_s: float) -> Constant:
-    """``rows_per_s`` rows every second."""
+    """``rows_per_s`` rows every second.
+
+    >>> constant(100).due_rows(2.5)
+    250
+    """
     return Constant(rows_per_s)
 
 
 def step(steps: Iterable[tuple[float, float]]) -> Step:
-    """From second ``s`` on, rate ``r``: ``step([(0, 100), (60, 400), (120, 100)])``; rate 0 is a pause."""
+    """From second ``s`` on, rate ``r``: ``step([(0, 100), (60, 400), (120, 100)])``; rate 0 is a pause.
+
+    >>> step([(0, 100), (60, 400)]).due_rows(61)
+    6400
+    """
     return Step(tuple((from_s, rows_per_s) for from_s, rows_per_s in steps))
 
 
 def sine(mean: float, amplitude: float, period_s: float) -> Sine:
-    """A rate that swings by ``amplitude`` around ``mean`` rows a second, starting at the mean and rising."""
+    """A rate that swings by ``amplitude`` around ``mean`` rows a second, starting at the mean and rising.
+
+    >>> sine(100, 50, period_s=60).due_rows(60)
+    6000
+    """
     return Sine(mean, amplitude, period_s)
 
 

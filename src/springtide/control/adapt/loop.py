@@ -15,8 +15,8 @@ from springtide.migration.progress import Migration
 from springtide.migration.state import MigrationState
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale, action
 from springtide.policies.effect import gauge, helped
+from springtide.policies.guards import Verdict
 from springtide.policies.past import Entry
-from springtide.policies.stability import Verdict
 from springtide.waits import let_go
 
 log = room_logger(__name__)

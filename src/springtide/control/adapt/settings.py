@@ -9,9 +9,9 @@ from springtide.engine.spark.capacity import Capacity
 from springtide.migration.errors import Refused
 from springtide.migration.step import Options
 from springtide.migration.strategies import DEFAULT, check_live
+from springtide.policies.guards import Stability, Stable
 from springtide.policies.limits import Bounds, Limits
 from springtide.policies.registry import policy
-from springtide.policies.stability import Stability, Stable
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class AdaptedRunning:
     def snapshot(self, window_s: float) -> Snapshot | None:
         pool = self._running.pool
         plan = pool.plan
-        workers = [worker for worker in map(plan.worker, pool.ring_order()) if worker is not None]
+        workers = [worker for worker in map(plan.worker, pool.roster.ring_order()) if worker is not None]
         shape = Shape(
             self._edges,
             tuple(MeasuredWorker(w.id, w.slots, host=w.host) for w in workers),

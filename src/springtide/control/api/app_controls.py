@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from springtide.blocks.block import format_slices, parse_slices
+from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import Store
 from springtide.control.adapt.ledger import Ledger
 from springtide.control.adapt.loop import Loop
@@ -38,7 +38,7 @@ class RunningControls:
             "app": self.app,
             "epoch": None,
             "plan": pool.plan.version,
-            "backup_bytes": pool.backup_bytes(),
+            "backup_bytes": pool.state.backup_bytes(),
             "adapts": None if self._told is None else self._told.policy,
         }
         if last is not None:
@@ -51,7 +51,7 @@ class RunningControls:
         return [
             {
                 **worker.to_json(),
-                "state": pool.state_of(worker.id),
+                "state": pool.migrator.state_of(worker.id),
                 "slices": sum(len(o.owned(worker.id)) for o in pool.plan.operators.values()),
                 "replicas": sum(len(o.standby(worker.id)) for o in pool.plan.operators.values()),
                 "resident_bytes": memory.get(worker.id, 0),
@@ -72,15 +72,15 @@ class RunningControls:
         return self._running.scale(workers, strategy, options).to_json()
 
     def move(self, operator: str, slices: str, to: str, strategy: str, options: Options = USUAL) -> dict[str, Any]:
-        wanted = parse_slices(slices)
-        return self._running.pool.move(operator, wanted, WorkerId(to), strategy, options).to_json()
+        wanted = SliceSet.parse(slices)
+        return self._running.pool.migrator.move(operator, wanted, WorkerId(to), strategy, options).to_json()
 
     def migration(self) -> dict[str, Any] | None:
-        migration = self._running.pool.migration
+        migration = self._running.pool.migrator.current
         return None if migration is None else migration.to_json()
 
     def cancel(self) -> dict[str, Any]:
-        return self._running.pool.cancel().to_json()
+        return self._running.pool.migrator.cancel().to_json()
 
     def adapt(self, told: dict[str, Any]) -> dict[str, Any]:
         return self.start_adapting(Adapt.from_json(told)).to_json()
@@ -126,6 +126,6 @@ class RunningControls:
 
 
 def _shares(plan: Plan, operator: OperatorPlan) -> dict[str, dict[WorkerId, str]]:
-    owners = {w.id: format_slices(operator.owned(w.id)) for w in plan.workers}
-    replicas = {w.id: format_slices(operator.standby(w.id)) for w in plan.workers}
+    owners = {w.id: str(SliceSet.of(operator.owned(w.id))) for w in plan.workers}
+    replicas = {w.id: str(SliceSet.of(operator.standby(w.id))) for w in plan.workers}
     return {"owners": owners, "replicas": replicas}

@@ -8,7 +8,7 @@ from typing import Any
 
 from springtide.control.api.protocol import Controls, Options, Refused
 from springtide.ids import NAME
-from springtide.migration.strategies import DEFAULT, LIVE, STOPPING
+from springtide.migration.strategies import DEFAULT, names
 
 MOST_WORKERS = 10_000
 MOST_SLICES = 1_000_000
@@ -112,9 +112,8 @@ def _field(fields: Fields, name: str, read: Callable[[str, object], Any]) -> Any
 
 def _strategy(fields: Fields) -> str:
     strategy = fields.get("strategy", DEFAULT)
-    names = [*LIVE, *STOPPING]
-    if strategy not in names:
-        raise Refused(f"the strategy is {_shown(strategy)}: choose one of {', '.join(names)}")
+    if strategy not in names():
+        raise Refused(f"the strategy is {_shown(strategy)}: choose one of {', '.join(names())}")
     return str(strategy)
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from springtide.blocks.block import BlockRef, format_slices, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState, Pending
+from springtide.blocks.slice_set import SliceSet
 from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.epoch.dataframes import EpochDataFrames
 from springtide.engine.epoch.shuffle import RowShuffle
@@ -69,7 +70,7 @@ def run_keyed(
     share = setting.plan.operators[node.name]
     moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames), now_us=setting.now_us)
     tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
-    behind = setting.pool.takeovers(node.name, state)
+    behind = setting.pool.state.takeovers(node.name, state)
     for takeover in behind:
         state = state.rebased(takeover.slices, OperatorState(takeover.chain))
         state = state.settled(takeover.slices) if takeover.owed else state
@@ -84,7 +85,7 @@ def run_keyed(
         moment,
         setting.housekeeping,
         behind=behind,
-        parts=setting.pool.parts(),
+        parts=setting.pool.state.parts(),
         read_durable=setting.read_durable,
         write_durable=setting.write_durable,
     )
@@ -122,7 +123,7 @@ def _check(records: list[CommitRecord], step: str, share: OperatorPlan) -> None:
     for record in records:
         if record.missing:
             worker = share.worker_of[record.instance]
-            missing[worker] = missing.get(worker, frozenset()) | parse_slices(record.missing)
+            missing[worker] = missing.get(worker, frozenset()) | record.missing
     if astray or missing:
         raise Replan(step, astray, missing)
 
@@ -133,10 +134,10 @@ def _stalled(
     """The state with this epoch noted as one that stalled slices have still to see."""
     found = []
     for record in records:
-        slices = frozenset(share.slices_of(InstanceId(record.instance))) & share.stalled
+        slices = share.stalled.intersection(share.slices_of(InstanceId(record.instance)))
         if slices:
             times = (moment.watermark_us, moment.previous_watermark_us)
-            found.append(Pending(epoch, format_slices(slices), *times, record.pending))
+            found.append(Pending(epoch, SliceSet.of(slices), *times, record.pending))
     return replace(state, pending=(*state.pending, *found))
 
 
@@ -195,7 +196,7 @@ def _advance(
     for record in records:
         gone: dict[str, frozenset[SliceId]] = {}
         for name, slices in record.replaced:
-            gone[name] = gone.get(name, frozenset()) | parse_slices(slices)
+            gone[name] = gone.get(name, frozenset()) | slices
         after = after.replaced(gone, record.run)
     return after
 

@@ -127,7 +127,7 @@ class EpochRunner:
     def finish(self) -> None:
         """After the last epoch: nothing is left to repeat, and nothing that nobody needs."""
         self.history.finish()
-        self.collector.release(self.pool.pinned() | self.history.durability.pinned())
+        self.collector.release(self.pool.state.pinned() | self.history.durability.pinned())
 
     def feed_spark(self) -> bool:
         """Before a query starts: let Spark go on after the last epoch; True if with one to be repeated, alone."""
@@ -139,7 +139,7 @@ class EpochRunner:
         with self._turn:
             self.failure = None
             dropped = self.history.go_back()
-            self.pool.went_back(self.history.head)
+            self.pool.state.went_back(self.history.head)
             self.collector = Collector(self.history.log, self._blocks)
             self.garbage = self.collector.start(self.history.head)
             self._forget = (*dropped, *self.garbage.blocks)
@@ -172,10 +172,10 @@ class EpochRunner:
         faults.fire("publish.after", epoch)
         with watch.part("collect"):
             if done.manifest is not head:
-                let_go = self.pool.committed(done.manifest, done.parent, done.kept)
+                let_go = self.pool.state.committed(done.manifest, done.parent, done.kept)
                 self.history.durability.committed(done.manifest, repeated=done.replayed)
                 pins = self.history.durability.pins()
-                pinned = self.pool.pinned() | pins.blocks
+                pinned = self.pool.state.pinned() | pins.blocks
                 self.garbage = self.collector.committed(done.manifest, pinned, depositing=pins.depositing)
                 self._forget = (*self.garbage.blocks, *let_go)
                 self._leftovers = None

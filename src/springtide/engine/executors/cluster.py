@@ -46,14 +46,11 @@ class NotEnoughWorkers(SpringtideError):
 class Cluster:
     """Workers and where tasks run. One slot of each worker is left to copies, if it has several."""
 
-    def __init__(
-        self, spark: SparkSession, watch: JobWatch, zones: Sequence[str] = (), employed: Employed = frozenset
-    ) -> None:
-        """`employed` tells who is in the app's plan: other apps on the same Spark leave them alone."""
+    def __init__(self, spark: SparkSession, watch: JobWatch, zones: Sequence[str] = ()) -> None:
         self.spark, self.watch = spark, watch
         shared = Lease.executors(spark)
         self._executors = shared.spark
-        self._demand = shared.join(employed)
+        self._demand = shared.join()
         self._placement = Placement(spark, WORKER_PROPERTY)
         self._known = KnownWorkers(zones)
         self._warm: set[WorkerId] = set()
@@ -71,6 +68,10 @@ class Cluster:
             self._known.forget(alive)
             self._warm &= alive
         return self._known.among(alive)
+
+    def employ(self, employed: Employed) -> None:
+        """From now on `employed` tells who is in the app's plan: other apps on the same Spark leave them alone."""
+        self._demand.employed = employed
 
     def departed(self, employed: frozenset[WorkerId]) -> tuple[WorkerId, ...]:
         """The last to have gone for good, of those who have ever been here."""

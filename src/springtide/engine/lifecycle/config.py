@@ -10,7 +10,7 @@ from springtide.engine.durability.interval import Interval
 from springtide.engine.executors.stall import STALL_S
 from springtide.engine.lifecycle.report_log import KEEP_REPORTS
 from springtide.engine.lifecycle.stop_condition import StopCondition
-from springtide.engine.pool.elastic import ElasticPoolConfig
+from springtide.engine.pool.hire import ElasticPoolConfig
 from springtide.engine.spark.capacity import box_capacity
 from springtide.engine.spark.machine import this_machine
 from springtide.engine.spark.session import SPECULATION, SessionConfig
@@ -82,8 +82,8 @@ def check_room(config: RunConfig) -> None:
 def check_replayable(graph: Graph, strategy: str) -> None:
     """Refuse to go back to an earlier epoch if some source could not repeat what came after it."""
     once = [source.name for source in graph.of(Source) if not source.spec.replayable]
-    phases = STOPPING.get(strategy, ())
-    if once and phases and not any(isinstance(phase, Commit) for phase in phases):
+    stopping = STOPPING.get(strategy)
+    if once and stopping and not any(isinstance(phase, Commit) for phase in stopping.phases):
         raise Refused(
             f"strategy {strategy!r} repeats what came after the last checkpoint: expected sources that can give rows "
             f"again, got {', '.join(map(repr, once))}, which cannot. Use drain, capture or a live strategy"

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
-from springtide.blocks.earlier import driver_name
 from springtide.blocks.errors import TakenOver
 from springtide.blocks.generation import SPARK, current, open_generation
+from springtide.blocks.leftovers import driver_name
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.patience import FencedStore, PatientStore
 from springtide.blocks.record import AppRecord
@@ -227,13 +227,14 @@ class Running:
     def scale(self, workers: int, strategy: str = DEFAULT, options: Options | None = None) -> Migration:
         """Grow or shrink to this number of workers while the app runs; returns at once."""
         check_replayable(self.graph, strategy)
-        return self.pool.scale(workers, strategy, options)
+        return self.pool.migrator.scale(workers, strategy, options or Options())
 
     def move(
         self, operator: str, slices: Iterable[int], to: str, strategy: str = DEFAULT, options: Options | None = None
     ) -> Migration:
         """Move some slices of a keyed step to a worker while the app runs; returns at once."""
-        return self.pool.move(operator, frozenset(map(SliceId, slices)), WorkerId(to), strategy, options)
+        moving = frozenset(map(SliceId, slices))
+        return self.pool.migrator.move(operator, moving, WorkerId(to), strategy, options or Options())
 
     def shed(self, accuracies: Mapping[str, float]) -> Shedding:
         """From the next epoch on, process these shares of the sources' rows for queries, and all for the others."""

@@ -10,7 +10,7 @@ from springtide.engine.epoch.binding import BoundGraph
 from springtide.engine.executors.job_watch import JobWatch
 from springtide.engine.executors.python_check import check_elsewhere
 from springtide.engine.lifecycle.config import RunConfig
-from springtide.engine.pool.elastic import ElasticPool
+from springtide.engine.pool.elastic import start_elastic
 from springtide.engine.pool.embedded import EmbeddedPool
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.worker.task_context import Storage
@@ -37,7 +37,7 @@ def start_pool(
     if config.pool is not None:
         on_start(f"{config.pool.workers} workers")
         layouts = {step: logic.layout for step, logic in bound.logics.items()}
-        return ElasticPool(dataflow.name, spark, layouts, dataflow.slices, storage, config.pool, version, watch, heat)
+        return start_elastic(dataflow.name, spark, layouts, dataflow.slices, storage, config.pool, version, watch, heat)
     check_elsewhere(spark, 1)
     plan = even_plan(
         tuple(bound.logics),

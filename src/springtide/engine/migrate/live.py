@@ -68,7 +68,7 @@ class Migrator:
         )
 
     def scale(self, workers: int, strategy: str, options: Options) -> Migration:
-        """Grow or shrink to this number of workers; Refused if that cannot be."""
+        """Grow or shrink to this number of workers; returns at once. Refused if that cannot be."""
         with self._shared.held() as roster:
             now, most = len(roster.staying()), roster.plan.slices
         if not 1 <= workers <= most:
@@ -82,7 +82,7 @@ class Migrator:
             migration = self._request(strategy, f"from {now} to {workers} workers", options)
             self._growth.want(workers)
             if strategy in STOPPING:
-                migration.stops, migration.workers = STOPPING[strategy], workers
+                migration.stops, migration.workers = STOPPING[strategy].phases, workers
                 self.stopping.ask(migration)
             elif workers == now:
                 migration.end(MigrationState.DONE, "nothing to do")
@@ -96,7 +96,7 @@ class Migrator:
     def move(
         self, operator: str, slices: frozenset[SliceId], to: WorkerId, strategy: str, options: Options
     ) -> Migration:
-        """Move some slices of an operator to a worker."""
+        """Move some slices of an operator to a worker; returns at once."""
         with self._shared.held() as roster:
             plan = roster.plan
             share = plan.operators.get(operator)
@@ -133,6 +133,16 @@ class Migrator:
         if awaited:  # Its workers have not come yet, and are not wanted any more.
             self._growth.give_back()
         return migration
+
+    def state_of(self, worker: WorkerId) -> str:
+        """Ready, draining, starting or lost."""
+        with self._shared.held() as roster:
+            going = self.current.leaving if self.current is not None and self.busy else frozenset()
+            if worker in roster.leaving | going:
+                return "draining"
+            if roster.plan.worker(worker) is None:
+                return "starting"
+            return "lost" if worker in roster.lost() else "ready"
 
     def lost(self, workers: frozenset[WorkerId]) -> None:
         """Workers are gone: what has begun to move can't go on as planned."""
@@ -222,7 +232,7 @@ class Migrator:
     def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:
         if options.hottest_first:
             options = replace(options, heat=self.heat())
-        migration.begin(found, LIVE[migration.strategy](found, options) if found else (Flip(()),))
+        migration.begin(found, LIVE[migration.strategy].steps(found, options) if found else (Flip(()),))
 
     def _moves_to(self, ring: Ring) -> tuple[Move, ...]:
         shares = self.roster.plan.operators.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.job_watch import JobWatch
@@ -67,7 +67,7 @@ def wanted(steps: Iterable[str], states: Mapping[str, OperatorState], plan: Plan
     for step in steps:
         for worker, slices in _slices(plan.operators[step]).items():
             runs = states[step].runs if step in states else ()
-            found.setdefault(worker, []).extend(run for run in runs if parse_slices(run.slices) & slices)
+            found.setdefault(worker, []).extend(run for run in runs if run.slices & slices)
     return {worker: tuple(runs) for worker, runs in found.items()}
 
 

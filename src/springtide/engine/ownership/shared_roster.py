@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from springtide.engine.ownership.roster import Roster
+from springtide.ids import Epoch, WorkerId
 from springtide.plan.plan import Plan
 
 
@@ -40,6 +41,17 @@ class SharedRoster:
         if self._holder != threading.get_ident():
             raise NotHeld("expected a thread that holds the roster, got one that does not: use held()")
         return self._roster
+
+    @property
+    def begun(self) -> Epoch | None:
+        """The last epoch that has begun."""
+        with self.held() as roster:
+            return roster.begun
+
+    def ring_order(self) -> tuple[WorkerId, ...]:
+        """The workers clockwise on the ring."""
+        with self.held() as roster:
+            return roster.ring.workers
 
     @property
     def plan(self) -> Plan:

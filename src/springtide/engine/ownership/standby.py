@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import Manifest, OperatorState, Pending
 from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.open_state import Behind, Parts
@@ -111,7 +111,7 @@ class Standbys:
             for worker in plan.workers:
                 standby = share.standby(worker.id)
                 for run in manifest.operators[step].runs if standby else ():
-                    lacking = (parse_slices(run.slices) & standby) - self._held(worker.id, run)
+                    lacking = (run.slices & standby) - self._held(worker.id, run)
                     for source, slices in self.holders(run, lacking, share, plan).items():
                         found.append(Copy(run, frozenset(slices), source, worker.id))
         return found
@@ -205,7 +205,7 @@ class Standbys:
         news = False
         for fault in faults:
             block, worker = fault.block, fault.worker
-            slices = parse_slices(block.slices)
+            slices = block.slices
             for run, parts in list(self._parts[worker].items()):
                 left = tuple(part for part in parts if part.name != block.name)
                 news |= left != parts
@@ -256,12 +256,12 @@ class Standbys:
         held = self._in_parts(worker, run)
         if run.worker != worker or (run.name, worker) in self._unsound:
             return held
-        return held | parse_slices(run.slices) - self._lacking.get((run.operator, worker), frozenset())
+        return held | run.slices - self._lacking.get((run.operator, worker), frozenset())
 
     def _in_parts(self, worker: WorkerId, run: BlockRef) -> frozenset[SliceId]:
         """The slices of a run that a worker has copies of."""
         parts = self._parts.get(worker, {}).get(run.name, ())
-        return frozenset().union(*(parse_slices(part.slices) for part in parts))
+        return frozenset().union(*(part.slices for part in parts))
 
     def _evict(self, head: Epoch, plan: Plan) -> tuple[str, ...]:
         """Forget what no standby in the plan needs any more; the names of blocks to remove."""
@@ -298,7 +298,7 @@ def owed(state: OperatorState, plan: OperatorPlan) -> tuple[Behind, ...]:
     """Slices that were stalled and are no longer: their owners have to see the epochs they have missed."""
     groups: dict[tuple[WorkerId, tuple[Pending, ...]], set[SliceId]] = defaultdict(set)
     for slice_id in state.owed() - plan.stalled:
-        unseen = tuple(p for p in state.pending if slice_id in parse_slices(p.slices))
+        unseen = tuple(p for p in state.pending if slice_id in p.slices)
         groups[plan.owners[slice_id], unseen].add(slice_id)
     return tuple(
         Behind(

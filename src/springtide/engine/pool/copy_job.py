@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.job_watch import JobWatch
 from springtide.engine.wire.commit_record import RECORD
@@ -68,7 +68,7 @@ def loads(errands: Sequence[Errand]) -> list[tuple[Errand, ...]]:
     found: list[list[Errand]] = []
     left = 0
     for errand in sorted(errands, key=lambda e: (e.source, e.target)):
-        size = errand.run.size_bytes * len(errand.slices) // max(1, len(parse_slices(errand.run.slices)))
+        size = errand.run.size_bytes * len(errand.slices) // max(1, len(errand.run.slices))
         if not found or size > left:
             found.append([])
             left = JOB_BYTES

@@ -1,19 +1,15 @@
 """The embedded pool: one worker, which is the driver's own process, under one plan for ever."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
-from springtide.blocks.block import parse_slices
-from springtide.blocks.manifest import Manifest, OperatorState, States
+from springtide.blocks.manifest import Manifest
 from springtide.engine.durability.stop_state import StopState
 from springtide.engine.executors.job_watch import JobWatch
-from springtide.engine.ownership.standby import Kept, owed
+from springtide.engine.ownership.held_state import HeldState, SoleState
 from springtide.engine.wire.retry_signals import Replan
-from springtide.engine.worker.fault import Fault
-from springtide.engine.worker.open_state import Behind, Parts
-from springtide.engine.worker.store import Deposit
 from springtide.engine.worker.task_context import Storage
 from springtide.ids import WorkerId
 from springtide.migration.phase import Point
@@ -27,6 +23,7 @@ class EmbeddedPool:
 
     def __init__(self, plan: Plan, storage: Storage, watch: JobWatch) -> None:
         self._plan, self.storage, self.watch = plan, storage, watch
+        self.state: HeldState = SoleState(plan)
 
     @property
     def plan(self) -> Plan:
@@ -49,12 +46,6 @@ class EmbeddedPool:
     def swap(self, keeping: StopState) -> Plan:
         return self.plan
 
-    def takeovers(self, step: str, state: OperatorState) -> tuple[Behind, ...]:
-        return owed(state, self.plan.operators[step])
-
-    def parts(self) -> Mapping[WorkerId, Parts]:
-        return {}
-
     def place(self, frame: DataFrame, workers: Sequence[WorkerId]) -> DataFrame:
         return frame
 
@@ -65,24 +56,8 @@ class EmbeddedPool:
     def job(self) -> Iterator[None]:
         yield
 
-    def committed(self, manifest: Manifest, parent: Manifest | None, kept: Mapping[str, Kept]) -> tuple[str, ...]:
-        return ()
-
-    def pinned(self) -> set[str]:
-        return set()
-
     def departed(self) -> tuple[WorkerId, ...]:
         return ()
-
-    def deposits(self, states: States, stored: Set[str]) -> list[Deposit]:
-        runs = (run for state in states.values() for run in state.runs if run.name not in stored)
-        return [Deposit(run, parse_slices(run.slices), self.plan.workers[0].id) for run in runs]
-
-    def unsound(self, faults: Sequence[Fault]) -> bool:
-        return False
-
-    def went_back(self, head: Manifest | None) -> None:
-        return None
 
     def stop(self) -> None:
         return None

@@ -3,9 +3,8 @@
 import threading
 import time
 
-from pyspark import SparkContext
-
 from springtide.engine.executors.cluster import Cluster
+from springtide.engine.executors.tagged_jobs import TaggedJobs
 from springtide.engine.migrate.live import Migrator
 from springtide.engine.ownership.roster import Roster
 from springtide.engine.ownership.shared_roster import SharedRoster
@@ -31,16 +30,12 @@ class Recovery:
         roster: SharedRoster,
         cluster: Cluster,
         migrator: Migrator,
-        context: SparkContext,
-        tag: str,
+        jobs: TaggedJobs,
         start_s: float,
     ) -> None:
+        """A lost worker may hold up `jobs`."""
         self._roster, self._cluster, self.migrator, self.start_s = roster, cluster, migrator, start_s
-        self.tag = tag
-        """Of the jobs that a lost worker may hold up."""
-        self.jobs = 0
-        """How many of them run."""
-        self._context = context
+        self._jobs = jobs
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="springtide-watcher", daemon=True)
 
@@ -97,9 +92,9 @@ class Recovery:
             try:
                 with self._roster.held() as roster:  # Else the plan may change between two looks, and a sound job ends.
                     lost = frozenset() if self.migrator.swapping else roster.lost()
-                    noticed = (noticed or time.monotonic()) if lost and self.jobs else 0.0
+                    noticed = (noticed or time.monotonic()) if lost and self._jobs.count else 0.0
                     if noticed and time.monotonic() - noticed > GRACE_S:
-                        self._context.cancelJobsWithTag(self.tag)
+                        self._jobs.cancel()
                 self._cluster.sweep()
                 if not lost:
                     self._heal()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.manifest import States
 from springtide.engine.executors.scheduler_pools import COPIES, use
@@ -35,12 +35,12 @@ class StoreJob:
         """The states with durable runs only; None if some are not where they should be."""
         use(self.spark.sparkContext, COPIES)
         while True:
-            deposits = list(dict.fromkeys(d for each in states for d in self.pool.deposits(each, stored)))
+            deposits = list(dict.fromkeys(d for each in states for d in self.pool.state.deposits(each, stored)))
             done = self._job(deposits) if deposits else {}
             faults = [fault for one in done.values() for fault in one.faults]
             for fault in faults:
                 log.warning("a durable checkpoint: %s", fault)
-            news = self.pool.unsound(faults)
+            news = self.pool.state.unsound(faults)
             durable = whole(deposits, {number: one.refs for number, one in done.items()})
             if durable is not None:
                 return [with_deposits(each, durable) for each in states]
@@ -51,7 +51,7 @@ class StoreJob:
 
     def _job(self, deposits: Sequence[Deposit]) -> dict[int, Stored]:
         workers = tuple(dict.fromkeys(d.worker for d in deposits))
-        task = StoreRuns(tuple(deposits), workers, self.pool.storage, self.pool.parts())
+        task = StoreRuns(tuple(deposits), workers, self.pool.storage, self.pool.state.parts())
         numbers = self.spark.range(0, len(workers), 1, len(workers))
         with self.pool.watch.job("app", "making its state durable"):
             rows = self.pool.place(numbers, workers).mapInArrow(task, RECORD).collect()
@@ -74,7 +74,7 @@ def whole(
 
 def lacking(deposit: Deposit, refs: Iterable[BlockRef]) -> frozenset[SliceId]:
     """The slices of a deposit that no stored block stands for."""
-    return deposit.slices.difference(*(parse_slices(ref.slices) for ref in refs))
+    return deposit.slices.difference(*(ref.slices for ref in refs))
 
 
 def missing(deposits: Sequence[Deposit], done: Mapping[int, Stored]) -> list[BlockCorrupt]:

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql.types import StringType, StructField, StructType
 
 from springtide.blocks.block import BlockRef
+from springtide.blocks.slice_set import NO_SLICES, SliceSet
 from springtide.metrics.report import HotKey, InstanceReport, Sent
 from springtide.state.logic import BEGINNING_US
 
@@ -70,7 +71,7 @@ class CommitRecord:
 
     instance: int
     run: BlockRef | None = None
-    replaced: tuple[tuple[str, str], ...] = ()
+    replaced: tuple[tuple[str, SliceSet], ...] = ()
     """Runs that the new one replaces, and for which slices."""
     output: BlockRef | None = None
     backup: BlockRef | None = None
@@ -85,11 +86,11 @@ class CommitRecord:
     report: InstanceReport = field(default_factory=lambda: InstanceReport(-1))
     astray: str = ""
     """The worker it ran on, if that was not the planned one; it then did nothing."""
-    missing: str = ""
+    missing: SliceSet = NO_SLICES
     """Slices whose state was not on the worker; it then did nothing."""
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self), default=str)  # Sets of slices, as ranges.
 
     @classmethod
     def from_json(cls, text: str) -> "CommitRecord":
@@ -97,7 +98,8 @@ class CommitRecord:
         for name in ("run", "output", "backup", "pending"):
             if fields[name] is not None:
                 fields[name] = BlockRef.from_json(fields[name])
-        fields["replaced"] = tuple((name, slices) for name, slices in fields["replaced"])
+        fields["replaced"] = tuple((name, SliceSet.parse(slices)) for name, slices in fields["replaced"])
+        fields["missing"] = SliceSet.parse(fields["missing"])
         fields["stats"] = MapStats.from_fields(fields["stats"])
         fields["report"] = InstanceReport.from_json(fields["report"])
         return cls(**fields)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from springtide.blocks.block import format_slices
+from springtide.blocks.slice_set import SliceSet
 from springtide.ids import Epoch, SliceId, WorkerId
 
 
@@ -16,7 +16,7 @@ class Replan(Exception):
         self.step, self.astray, self.missing = step, astray, missing
 
     def __str__(self) -> str:
-        lost = "; ".join(f"worker {w} lacks slices {format_slices(s)}" for w, s in self.missing.items())
+        lost = "; ".join(f"worker {w} lacks slices {SliceSet.of(s)}" for w, s in self.missing.items())
         strays = "; ".join(f"a task for worker {w} ran on {other}" for w, other in self.astray.items())
         return f"step {self.step!r}: {' and '.join(filter(None, (lost, strays)))}"
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from springtide import faults
-from springtide.blocks.block import PART, BlockRef, checksum, format_slices
+from springtide.blocks.block import PART, BlockRef, checksum
 from springtide.blocks.errors import BlockCorrupt
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.open_state import Opening, Parts
 from springtide.engine.worker.parcel import pack, pieces
@@ -102,14 +103,13 @@ class WriteParts:
                     tables[errand.run.name].append((errand, _unpacked(payload.as_buffer(), promised.as_py(), errand)))
         for name, came in tables.items():
             run = came[0][0].run
-            slices = frozenset().union(*(errand.slices for errand, _ in came))
             part = blocks.write(
                 in_order([rows for _, rows in came]),
                 operator=run.operator,
                 epoch=run.epoch,
                 instance=InstanceId(partition()),
                 kind=PART,
-                slices=format_slices(slices),
+                slices=SliceSet.union_of(errand.slices for errand, _ in came),
                 durable=False,
             )
             faults.fire("copy.written")
@@ -130,7 +130,7 @@ def _cargo(target: int, number: int, payload: pa.Buffer | None, found: Sequence[
 def _unpacked(payload: pa.Buffer, promised: int, errand: Errand) -> pa.Table:
     if checksum(payload) != promised:
         run, tried = errand.run, ("rows on their way to a copy changed",)
-        raise BlockCorrupt(run.name, run.operator, run.slices or "-", run.epoch, tried)
+        raise BlockCorrupt(run.name, run.operator, str(run.slices) or "-", run.epoch, tried)
     return pa.ipc.open_stream(payload).read_all()
 
 

@@ -38,4 +38,4 @@ def faults_of(block: BlockRef, worker: str, error: Unsound) -> list[Fault]:
 def corrupt(run: BlockRef, faults: tuple[Fault, ...]) -> BlockCorrupt:
     """The error for a run of which no copy could be used."""
     tried = tuple(map(str, faults)) or ("its worker did not answer",)
-    return BlockCorrupt(run.name, run.operator, run.slices or "-", run.epoch, tried)
+    return BlockCorrupt(run.name, run.operator, str(run.slices) or "-", run.epoch, tried)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from springtide.blocks.block import BlockRef, decode, format_slices, parse_slices
+from springtide.blocks.block import BlockRef, decode
 from springtide.blocks.errors import Unsound
 from springtide.blocks.local import LocalBlocks
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.worker.fault import Fault, faults_of
 from springtide.ids import SliceId, WorkerId
 from springtide.state.layout import POSITION, Layout
@@ -58,7 +59,7 @@ class Opening:
         """Blocks that a check found missing or damaged."""
         self.durable = True
         self.durable_reads = 0
-        self.counted: dict[str, tuple[str, str]] = {}
+        self.counted: dict[str, tuple[str, SliceSet]] = {}
         """By the label of an opened run: the block it stands for, and the slices it counts for here."""
 
     def runs(self, chain: Iterable[BlockRef], wanted: frozenset[SliceId]) -> list[Run]:
@@ -66,7 +67,7 @@ class Opening:
         found: list[Run] = []
         missing: set[SliceId] = set()
         for ref in chain:
-            needed = parse_slices(ref.slices) & wanted
+            needed = ref.slices & wanted
             if needed:
                 try:
                     found += self._open(ref, needed)
@@ -111,7 +112,7 @@ class Opening:
             return [self._run(ref, table, ref.name, needed)]
         runs, left = [], set(needed)
         for part in self.parts.get(ref.name, ()):
-            here = frozenset(left & parse_slices(part.slices))
+            here = frozenset(left & part.slices)
             rows = self._here(part) if here else None
             if rows is not None:
                 runs.append(self._run(ref, rows, part.name, here))
@@ -135,8 +136,8 @@ class Opening:
 
     def _run(self, ref: BlockRef, table: pa.Table, name: str, counted: frozenset[SliceId]) -> Run:
         label = f"{name}#{len(self.counted)}"
-        self.counted[label] = (ref.name, format_slices(counted))
-        whole = name == ref.name and not ref.partial and counted == parse_slices(ref.slices)
+        self.counted[label] = (ref.name, SliceSet.of(counted))
+        whole = name == ref.name and not ref.partial and counted == ref.slices
         mask = None if whole else self._mask(counted)
         return Run(widened(table), self.layout, self.slices, label, mask, ref.expires_us)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BlockRef, parse_slices
+from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import Unsound
 from springtide.blocks.local import LocalBlocks
 from springtide.engine.worker.fault import Fault, faults_of
@@ -80,5 +80,5 @@ def store(deposit: Deposit, blocks: LocalBlocks, parts: Parts) -> Stored:
             wrong += faults_of(block, blocks.worker, error)
             continue
         found.append(useful if block is run else replace(useful, expires_us=run.expires_us))
-        left -= parse_slices(useful.slices)
+        left -= useful.slices
     return Stored(tuple(found), tuple(wrong))

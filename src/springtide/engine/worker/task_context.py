@@ -1,7 +1,6 @@
 """What every function on a worker needs: storage, its place, its memory, errors that name the step."""
 
 import gc
-import os
 import socket
 import sysconfig
 import traceback
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 from pyspark import TaskContext
 
@@ -91,18 +91,20 @@ def table_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 def host_report() -> HostReport | None:
     """This machine's processors; None where the system can't tell."""
     try:
-        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-    except OSError:
+        times = psutil.cpu_times()
+    except (OSError, psutil.Error):
         return None
-    ticks = [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
-    idle = ticks[3] + ticks[4]  # Waiting for a disk is not working.
-    return HostReport(socket.gethostname(), sum(ticks) - idle, sum(ticks))
+    kinds = times._asdict()
+    # A guest's time is in that of the user already.
+    total = sum(seconds for kind, seconds in kinds.items() if kind not in ("guest", "guest_nice"))
+    idle = times.idle + kinds.get("iowait", 0.0)  # Waiting for a disk is not working.
+    return HostReport(socket.gethostname(), total - idle, total)
 
 
 def resident_bytes() -> int:
     """Memory of this process that is its own: mapped files do not count."""
     try:
-        fields = Path("/proc/self/statm").read_text().split()
-    except OSError:
+        memory = psutil.Process().memory_info()
+    except (OSError, psutil.Error):
         return 0
-    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+    return int(memory.rss - getattr(memory, "shared", 0))

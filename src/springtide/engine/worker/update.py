@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef, format_slices
+from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef
 from springtide.blocks.local import LocalBlocks
+from springtide.blocks.slice_set import SliceSet
 from springtide.engine.wire.commit_record import CommitRecord, MapStats
 from springtide.engine.wire.stopwatch import Stopwatch
 from springtide.engine.worker.cleanup import Housekeeping
@@ -77,7 +78,7 @@ class Update:
                 runs = opening.runs(self.chain, current)
                 older = [(opening.runs(b.chain, b.slices & mine), opening.missed(b, mine)) for b in behind]
             except Missing as missing:
-                yield _batch(CommitRecord(instance, missing=format_slices(missing.slices)))
+                yield _batch(CommitRecord(instance, missing=SliceSet.of(missing.slices)))
                 return
         faults.fire("update.begun", self.epoch)
         with watch.part("process"), naming(self.step, "updating its state"):
@@ -133,7 +134,7 @@ class Update:
             epoch=self.epoch,
             instance=instance,
             kind=RUN,
-            slices=format_slices(mine),
+            slices=SliceSet.of(mine),
             expires_us=_expiry_range(rows, self.logic.layout),
             durable=self.write_durable,
         )

@@ -18,7 +18,7 @@ from statistics import median
 from springtide.errors import BadValue
 from springtide.metrics.snapshot import Instance, Snapshot
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale, action
-from springtide.policies.evening import evened
+from springtide.policies.even_out import evened
 from springtide.policies.load import slots_a_worker, taken, utilisation
 from springtide.policies.past import Entry, Past, enacted
 from springtide.policies.words import count, percent, plural

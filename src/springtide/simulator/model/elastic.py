@@ -10,7 +10,7 @@ from springtide.metrics.snapshot import Snapshot
 from springtide.policies.decision import Decision, Rebalance, Scale
 from springtide.simulator.model.epochs import Epochs
 from springtide.simulator.model.healing import Healer
-from springtide.simulator.model.look import look
+from springtide.simulator.model.modelled_snapshot import look
 from springtide.simulator.model.moving import Mover
 from springtide.simulator.model.placement import Placement
 from springtide.simulator.model.window import Window

@@ -160,7 +160,7 @@ class Mover:
             heat = {(m.operator, m.slice): self.placement.weight[m.operator][m.slice] for m in parcels.moves}
             options = replace(options, heat=heat)
         strategy = LIVE[migration.strategy]
-        change.steps = strategy(parcels.moves, options) if parcels.moves else (Flip(()),)
+        change.steps = strategy.steps(parcels.moves, options) if parcels.moves else (Flip(()),)
 
     def _taken(self, change: Change, step: Step) -> bool:
         """Takes a step; False if it takes longer than until now."""

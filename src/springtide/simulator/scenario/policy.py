@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from springtide.policies.guards import Stability, Stable
 from springtide.policies.limits import Bounds, Limits
 from springtide.policies.policy import Policy
 from springtide.policies.registry import POLICIES
-from springtide.policies.stability import Stability, Stable
 from springtide.simulator.scenario.fields import BadScenario, Fields
 from springtide.simulator.scenario.scenario import ControlModel
 

@@ -1,4 +1,7 @@
-"""The aggregates by the names people know."""
+"""The aggregates by the names people know.
+
+In the examples `shown` gives the results for one key with rows whose `price` is 3, 8, 1 and null.
+"""
 
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Aggregate
@@ -31,6 +34,9 @@ def count(column: str | None = None, *, estimate: bool = False) -> Aggregate:
 
     With `estimate`, rows that were shed are accounted for: the result NAME is scaled up, and the columns NAME_low,
     NAME_high (95 % confidence) and NAME_accuracy (the share of offered rows that was seen) stand beside it.
+
+    >>> shown(n=agg.count(), priced=agg.count("price"))
+    {'n': 4, 'priced': 3}
     """
     return EstimatedCount(column) if estimate else Count(column)
 
@@ -42,18 +48,29 @@ def sum(column: str, *, estimate: bool = False) -> Aggregate:
 
     With `estimate`, scaled up for rows that were shed, with bounds, as `count` is. The bounds are null until enough
     values were seen: 20, or 60 if all are equal.
+
+    >>> shown(paid=agg.sum("price"))
+    {'paid': 12}
     """
     return EstimatedSum(column) if estimate else Sum(column)
 
 
 def min(column: str, *, estimate: bool = False) -> Aggregate:
-    """The least value of a column, among the rows that were not shed."""
+    """The least value of a column, among the rows that were not shed.
+
+    >>> shown(least=agg.min("price"))
+    {'least': 1}
+    """
     _refuse(estimate, "min", column, "no seen row tells how small the unseen ones may be")
     return Extreme(column, greatest=False)
 
 
 def max(column: str, *, estimate: bool = False) -> Aggregate:
-    """The greatest value of a column, among the rows that were not shed."""
+    """The greatest value of a column, among the rows that were not shed.
+
+    >>> shown(most=agg.max("price"))
+    {'most': 8}
+    """
     _refuse(estimate, "max", column, "no seen row tells how great the unseen ones may be")
     return Extreme(column, greatest=True)
 
@@ -62,18 +79,29 @@ def mean(column: str, *, estimate: bool = False) -> Aggregate:
     """The mean of a column.
 
     With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `sum` has.
+
+    >>> shown(usual=agg.mean("price"))
+    {'usual': 4.0}
     """
     return EstimatedMean(column) if estimate else Mean(column)
 
 
 def top_k(column: str, k: int, *, estimate: bool = False) -> Aggregate:
-    """The k greatest values of a column, greatest first, among the rows that were not shed."""
+    """The k greatest values of a column, greatest first, among the rows that were not shed.
+
+    >>> shown(best=agg.top_k("price", 2))
+    {'best': [8, 3]}
+    """
     _refuse(estimate, "top_k", column, "no seen row tells how great the unseen ones may be")
     return TopK(column, k)
 
 
 def distinct(column: str, *, estimate: bool = False) -> Aggregate:
-    """How many different values a column has, exactly, among the rows that were not shed."""
+    """How many different values a column has, exactly, among the rows that were not shed.
+
+    >>> shown(prices=agg.distinct("price"))
+    {'prices': 3}
+    """
     _refuse(estimate, "distinct", column, "the seen rows do not tell how many values occur in unseen rows alone")
     return Distinct(column)
 

@@ -225,7 +225,7 @@ def _migrated(running: Running, leg: Leg, voyage: Voyage) -> tuple[Course, float
 def _wait_for_midst(running: Running, busy_s: float) -> None:
     """Wait until an epoch is under way, and then for a share of the time that it takes: alike for all strategies."""
     pool, last = running.pool, running.reports[-1].epoch
-    wait_for(running, lambda: pool.begun is not None and pool.begun > last)
+    wait_for(running, lambda: (pool.roster.begun or 0) > last)
     time.sleep(MIDST * busy_s)
 
 

@@ -197,12 +197,12 @@ class ShedBench:
         for name, cost in (measured.costs or {}).items():
             table.one(name, cost, "1.1" if name == "cost_of_kept_row" else "0.1")
         _machine(measured, table)
-        table.both("capacity_rows_per_s", {name: round(measured.capacities[name]) for name in measured.tracks})
+        table.both("capacity_rows_per_s", {name: round(measured.capacities[name]) for name in (WITH, WITHOUT)})
         figures["rows_with"] = ours.sent
         series = {query: (minimum, accuracies(ours, query)) for query, minimum in MINIMA.items()}
         return Findings(
             self.name,
-            ["", *measured.tracks, "bar"],
+            ["", WITH, WITHOUT, "bar"],
             table.rows,
             figures,
             lambda axes: draw(axes, measured.tracks, self.course, measured.capacities[WITHOUT], series),

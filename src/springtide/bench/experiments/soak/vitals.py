@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from pyspark.sql import SparkSession
 
 from springtide.bench.harness.watching import Watch
@@ -41,7 +42,7 @@ class Sampler(Watch):
         super().__init__("vitals", every_s)
         self.samples: list[Vitals] = []
         self._spark, self._directory, self._look = spark, directory, look
-        self._pids = (os.getpid(), jvm_pid(spark))
+        self._processes = (psutil.Process(), psutil.Process(jvm_pid(spark)))
         self.began_s = time.monotonic()
 
     def look(self) -> None:
@@ -51,18 +52,13 @@ class Sampler(Watch):
         self.samples.append(
             Vitals(
                 time.monotonic() - self.began_s,
-                resident_bytes(self._pids[0]) / 1e6,
+                self._processes[0].memory_info().rss / 1e6,
                 heap / 1e6,
-                sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self._pids),
-                sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self._pids),
+                sum(process.num_fds() for process in self._processes),
+                sum(process.num_threads() for process in self._processes),
                 count_files(self._directory),
             )
         )
-
-
-def resident_bytes(pid: int) -> int:
-    """The memory that a process has now."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def count_files(directory: Path) -> int:

@@ -9,9 +9,9 @@ import simpy
 from springtide.metrics.snapshot import Snapshot
 from springtide.policies.decision import Decision, Hold, Scale
 from springtide.policies.effect import gauge, helped
+from springtide.policies.guards import Stable, Verdict
 from springtide.policies.past import AppState, Entry, Past
 from springtide.policies.policy import Policy
-from springtide.policies.stability import Stable, Verdict
 from springtide.simulator.report.story import DECISION, Sample, Story
 
 

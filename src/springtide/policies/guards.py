@@ -10,8 +10,8 @@ from springtide.policies.decision import Decision, Hold, Scale, action
 from springtide.policies.limits import Limits
 from springtide.policies.load import sheds, slots_a_worker, taken, utilisation
 from springtide.policies.past import Entry, Past, enacted
-from springtide.policies.period import Period
 from springtide.policies.policy import Policy
+from springtide.policies.time_of_day import Period
 from springtide.policies.words import count, percent, plural
 
 CHANGING = "the load is just changing"

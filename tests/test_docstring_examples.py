@@ -1,0 +1,72 @@
+"""The examples in docstrings do what they show, and what people write apps with has some."""
+
+import doctest
+import importlib
+import inspect
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from springtide import App, agg, sinks, sources
+from springtide.dataflow.stream import KeyedStream, Query, Stream
+from springtide.state.aggregates.base import Aggregate
+from springtide.testing import StepHarness
+
+MODULES = [
+    "app",
+    "blocks.slice_set",
+    "connectors.generator.rates",
+    "connectors.memory",
+    "dataflow.duration",
+    "dataflow.stream",
+    "java_home",
+    "state.aggregates.functions",
+    "testing",
+]
+LEFT_OUT = {"reduce_batches"}
+"""Its tables would make an example longer than the promise: `examples/sessions.py` is one."""
+
+
+def shown(**aggregates: Aggregate) -> dict[str, Any]:
+    """What aggregates give for one key with four prices."""
+    app = App("prices")
+    rows = app.source("rows", sources.generator(1))
+    rows.key_by("user").aggregate("step", **aggregates).sink("out", sinks.noop())
+    prices = [3, 8, 1, None]
+    harness = StepHarness(app, "step", {"user": str, "price": int})
+    (row,) = harness.epoch([{"user": "ann", "price": price} for price in prices])
+    return {name: value for name, value in row.items() if name != "user"}
+
+
+def words() -> dict[str, Any]:
+    """What the examples take for granted."""
+    app = App("clicks")
+    clicks = app.source("clicks", sources.generator(10))
+    known = {"agg": agg, "sinks": sinks, "sources": sources, "datetime": datetime, "StepHarness": StepHarness}
+    return {"app": app, "clicks": clicks, "shown": shown, **known}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_do_what_they_show(name: str) -> None:
+    module = importlib.import_module(f"springtide.{name}")
+    finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner(verbose=False)
+    found = [each for each in finder.find(module, module.__name__) if each.examples]
+    assert found, "there are some"
+    for example in found:
+        example.globs.update(words())
+        runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("owner", [Stream, KeyedStream, Query])
+def test_every_way_to_write_a_step_has_an_example(owner: type) -> None:
+    for name, method in inspect.getmembers(owner, inspect.isfunction):
+        if not name.startswith("_") and name not in LEFT_OUT:
+            assert ">>> " in (method.__doc__ or ""), name
+
+
+def test_every_aggregate_has_an_example() -> None:
+    for name in agg.__all__:
+        if name.islower():
+            assert ">>> " in (getattr(agg, name).__doc__ or ""), name
