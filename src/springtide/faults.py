@@ -22,8 +22,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
 POINTS = {
     "epoch.start": "the driver has been handed an epoch and has done nothing yet",
     "update.begun": "a worker has an instance's rows and its state, and has written nothing yet",
@@ -132,6 +130,9 @@ def _meant(order: Path) -> bool:
 
 def _parent(pid: int) -> int:
     """A process's parent: an executor starts a daemon, and that one the workers."""
+    # Here, as only a test that holds somebody needs it, and every command of the CLI comes by.
+    import psutil
+
     return psutil.Process(pid).ppid()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from springtide.blocks import earlier
+from springtide.blocks import leftovers
 from springtide.blocks.block import PART, RUN, BlockRef
 from springtide.blocks.leftovers import driver_name
 from springtide.blocks.local import LocalBlocks
@@ -71,11 +71,11 @@ def test_a_task_that_looks_while_another_has_begun_to_write(tmp_path: Path, monk
     listdir, mine = os.listdir, []
 
     def slow(path: Any) -> list[str]:
-        monkeypatch.setattr(earlier.os, "listdir", listdir)
+        monkeypatch.setattr(leftovers.os, "listdir", listdir)
         mine.append(write(task(tmp_path, NEW)))
         return listdir(path)
 
-    monkeypatch.setattr(earlier.os, "listdir", slow)
+    monkeypatch.setattr(leftovers.os, "listdir", slow)
     task(tmp_path, NEW).tidy(HEAD, set())
     assert there(tmp_path) == {mine[0].name}
 

@@ -108,8 +108,8 @@ def test_reports(store: LocalStore, tmp_path: Path) -> None:
 def test_the_control_api_and_prometheus(store: LocalStore) -> None:
     pool = SimpleNamespace(
         plan=SimpleNamespace(version=1, workers=(), worker=lambda _: None, operators={}),
-        backup_bytes=lambda: 0,
-        ring_order=tuple,
+        state=SimpleNamespace(backup_bytes=lambda: 0),
+        roster=SimpleNamespace(ring_order=tuple),
     )
     running = SimpleNamespace(reports=[EPOCH], totals=Totals.of([EPOCH]), pool=pool)
     app = App("clicks")

@@ -72,11 +72,9 @@ class Pool:
     def due(self, here: object) -> bool:
         return False
 
-    def committed(self, *what: object) -> tuple[str, ...]:
-        return ()
-
-    def pinned(self) -> set[str]:
-        return set()
+    @property
+    def state(self) -> Any:
+        return SimpleNamespace(committed=lambda *what: (), pinned=set)
 
     def departed(self) -> tuple[WorkerId, ...]:
         return ()

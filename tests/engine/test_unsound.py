@@ -209,6 +209,10 @@ class Crew:
     def __post_init__(self) -> None:
         self.storage = self.place.storage
 
+    @property
+    def state(self) -> "Crew":
+        return self
+
     def deposits(self, states: Mapping[str, OperatorState], stored: object) -> list[Deposit]:
         found = self.standbys.holders(self.run, EVERY, self.plan.operators[STEP], self.plan)
         return [Deposit(self.run, frozenset(slices), worker) for worker, slices in found.items()]

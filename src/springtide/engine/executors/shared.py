@@ -22,10 +22,8 @@ Employed = Callable[[], frozenset[WorkerId]]
 class Demand:
     """One app's share in the executors: how many it wants, and whom it employs."""
 
-    def __init__(self, executors: "SharedExecutors") -> None:
-        self._executors = executors
-        self.employed: Employed = frozenset
-        """Nobody, until the app has a plan."""
+    def __init__(self, executors: "SharedExecutors", employed: Employed) -> None:
+        self._executors, self.employed = executors, employed
         self.wanted = 0
 
     @property
@@ -87,10 +85,10 @@ class SharedExecutors:
         self._asked = 0
         self._turn = threading.RLock()
 
-    def join(self) -> Demand:
+    def join(self, employed: Employed = frozenset) -> Demand:
         """A share for one more app; it employs nobody yet."""
         with self._turn:
-            demand = Demand(self)
+            demand = Demand(self, employed)
             self._demands.append(demand)
             return demand
 
