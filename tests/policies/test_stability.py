@@ -98,6 +98,8 @@ def test_a_load_that_is_just_changing_is_looked_at_once_more() -> None:
     assert first.vetoes[0].startswith("the load is just changing at 'rows', from ")
     seen = Entry(1, AT, first.wanted, first.decision, first.vetoes, gauge(rising, 1.0))
     assert stable.consider(rising, (seen,)).decision == up().decision, "the same is wanted again"
+    partly = replace(seen, gauge=replace(gauge(rising, 1.0), arriving=rising.arriving / 2))
+    assert stable.consider(rising, (partly,)).vetoes == first.vetoes, "as many were wanted for half of it"
     less = replace(seen, wanted=Scale(6, "a part of what was to come"))
     assert stable.consider(rising, (less,)).vetoes == first.vetoes, "something else is wanted now"
     assert stable.consider(rising, (less, seen)).decision == up().decision, "it may go on changing for ever"

@@ -10,6 +10,7 @@ from springtide import sinks, sources
 from springtide.blocks.manifest import States
 from springtide.engine.durability.stop_state import StopState
 from springtide.engine.lifecycle import start_pool
+from springtide.engine.ownership.held_state import SoleState
 from springtide.engine.pool.embedded import EmbeddedPool
 from springtide.metrics.report import EpochReport
 from springtide.migration.phase import Point
@@ -49,6 +50,7 @@ class Swapping(EmbeddedPool):
             worker=start_pool.EMBEDDED,
             version=before.version + 1,  # type: ignore[arg-type]
         )
+        self.state = SoleState(self._plan)
         return self._plan
 
 

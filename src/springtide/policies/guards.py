@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from springtide.errors import BadValue
-from springtide.metrics.snapshot import BadSnapshot, Snapshot
+from springtide.metrics.snapshot import STEADY, BadSnapshot, Snapshot
 from springtide.policies.decision import Decision, Hold, Scale, action
 from springtide.policies.limits import Limits
 from springtide.policies.load import sheds, slots_a_worker, taken, utilisation
@@ -174,12 +174,12 @@ class Stable:
 
 
 def _unsteady(wanted: Decision, snapshot: Snapshot, past: Past) -> Iterator[str]:
-    """A load that is just changing is looked at once more, and again if something else is wanted then.
+    """A load that is just changing is looked at once more, and again if something else is wanted then, or more comes.
 
-    One that goes on changing is followed.
+    One that goes on changing is followed: soon rather than exactly.
     """
     looked = list(takewhile(_was_changing, reversed(past)))
-    if len(looked) >= LOOKS or (looked and _same(looked[0].wanted, wanted)):
+    if len(looked) >= LOOKS or (looked and _same(looked[0], wanted, snapshot)):
         return
     for source in snapshot.sources:
         if not source.steady and source.rate_before is not None:
@@ -191,9 +191,14 @@ def _was_changing(entry: Entry) -> bool:
     return any(veto.startswith(CHANGING) for veto in entry.vetoes)
 
 
-def _same(before: Decision, now: Decision) -> bool:
-    """Whether as many workers are wanted as before."""
-    return isinstance(before, Scale) and isinstance(now, Scale) and before.workers == now.workers
+def _same(before: Entry, wanted: Decision, snapshot: Snapshot) -> bool:
+    """Whether as many workers are wanted as before, for about the same load.
+
+    The same number may be wanted for a part of a step and for a little more of it, and another one for the whole.
+    """
+    as_many = isinstance(before.wanted, Scale) and isinstance(wanted, Scale) and before.wanted.workers == wanted.workers
+    was = snapshot.arriving if before.gauge is None else before.gauge.arriving
+    return as_many and abs(snapshot.arriving - was) <= STEADY * max(snapshot.arriving, was)
 
 
 def _unusable(snapshot: Snapshot) -> str:
