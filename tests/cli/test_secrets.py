@@ -83,7 +83,8 @@ def files(directory: Path) -> Iterator[tuple[Path, str]]:
 def leaked(app: AppProcess, secret: str = MARK) -> list[str]:
     """Command lines of what the app has started, and files, that hold a secret."""
     started = [pid for pid in tree(app.process.pid) if pid != app.process.pid]
-    lines = [line for line in map(command_line, started) if secret in line]
+    own = command_line(app.process.pid)  # Also that of a child at the moment when it is made: what the person typed.
+    lines = [line for line in map(command_line, started) if secret in line and line != own]
     return lines + [f"{path}: {around(text, secret)}" for path, text in files(app.directory) if secret in text]
 
 
