@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 import springtide
+from springtide.cli.shared.app_target import WAYS_TO_MOVE, WAYS_TO_SCALE
 from springtide.cli.shared.options import TRACEBACK, with_verbose
 from springtide.cli.verbs.adapt import adapt
 from springtide.cli.verbs.bench import app as bench
@@ -81,8 +82,8 @@ cli.command()(run)
 cli.command()(status)
 cli.command()(workers)
 cli.command()(plan)
-cli.command()(scale)
-cli.command()(move)
+cli.command(epilog=WAYS_TO_SCALE)(scale)
+cli.command(epilog=WAYS_TO_MOVE)(move)
 cli.command()(cancel_migration)
 cli.command()(adapt)
 cli.command()(history)

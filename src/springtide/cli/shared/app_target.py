@@ -26,6 +26,11 @@ Checkpoint = Annotated[
 ]
 
 
+def _told(strategies: Iterable[Strategy]) -> str:
+    """What each strategy does, a paragraph each."""
+    return "\n\n".join(f"{strategy.name}: {strategy.summary}." for strategy in strategies)
+
+
 def _strategy(known_names: Collection[str], text: str) -> Any:
     """The option `--strategy`, with these names; those of other packages are among them."""
 
@@ -37,15 +42,11 @@ def _strategy(known_names: Collection[str], text: str) -> Any:
     return typer.Option("--strategy", parser=known, metavar="|".join(known_names), help=text)
 
 
-def _told(strategies: Iterable[Strategy]) -> str:
-    return " ".join(f"{strategy.name}: {strategy.summary}." for strategy in strategies)
-
-
-_MOVING = f"How slices move while the app runs. {_told(OUR_LIVE)}"
-HowToMove = Annotated[str, _strategy(LIVE, _MOVING)]
-HowToScale = Annotated[
-    str, _strategy(names(), f"{_MOVING} Or how it stops and all workers are replaced. {_told(OUR_STOPPING)}")
-]
+HowToMove = Annotated[str, _strategy(LIVE, "How slices move while the app runs; see below.")]
+HowToScale = Annotated[str, _strategy(names(), "How slices move, or how the app stops; see below.")]
+WAYS_TO_MOVE = _told(OUR_LIVE)
+WAYS_TO_SCALE = _told((*OUR_LIVE, *OUR_STOPPING))
+"""What stands below the options."""
 SlicesAnEpoch = Annotated[
     int | None, typer.Option(min=1, help="With progressive: how many slices move at once.", show_default="8")
 ]
