@@ -130,3 +130,18 @@ def test_a_new_plan_tells_anew_how_many_cores_work_at_once() -> None:
     found = epoch_cost(lengths, step, 4, None, present=4)
     assert found.pace.cores == pytest.approx(3.0, abs=0.2)
     assert found.steps["count"].kept_s == pytest.approx(0.001, rel=0.05)
+
+
+def test_a_moment_of_other_work_does_not_hide_that_workers_work_side_by_side() -> None:
+    """Rows that pile up while the machine is slow make the slow epochs those with more rows, too."""
+    work = [2.1, 2.0, 2.1, 2.0, 1.9, 2.0, 2.7, 3.1, 2.3, 2.0]
+    slow = [0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.7, 0.8, 0.0, 0.0]
+    lengths = [0.3 + useful / 2.7 + other for useful, other in zip(work, slow, strict=True)]
+
+    def line(alone: bool) -> EpochCost:
+        return epoch_cost(
+            lengths, {"count": [StepSample(1000 * u, 0.0, u, u / 2.7 if alone else None) for u in work]}, 3
+        )
+
+    assert line(alone=False).pace.cores < 2.3, "so the case is one"
+    assert line(alone=True).pace.cores == pytest.approx(2.7)

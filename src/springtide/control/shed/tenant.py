@@ -1,5 +1,6 @@
 """One app as the economy sees it: what its steps cost, what is offered to it, and what can be changed."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from springtide.control.shed.config import SheddingConfig
@@ -123,8 +124,13 @@ class Tenant:
         told = {query.query: query.accuracy for query in report.queries}
         share = max((told.get(query, 1.0) for query in self._served[step]), default=1.0)
         found = [operator for operator in report.operators if operator.step == step]
-        useful = sum(o.map_busy_s + sum(i.useful_s for i in o.instances) for o in found)
-        return StepSample(share * rows, (1 - share) * rows, useful)
+        mapped = sum(operator.map_busy_s for operator in found)
+        busy: Counter[str] = Counter()
+        for instance in (i for operator in found for i in operator.instances):
+            busy[instance.worker] += instance.useful_s
+        return StepSample(
+            share * rows, (1 - share) * rows, mapped + busy.total(), mapped + max(busy.values(), default=0)
+        )
 
     def instances(self, offer: Offer, *, among_others: bool = False) -> Iterator[TaskInstance]:
         """Instances with what they took in, the cores that they need for it, and those that they need anyway.
@@ -198,8 +204,8 @@ class Tenant:
 
 
 def _slots_at_work(snapshot: Snapshot) -> int:
-    """Of the workers that have instances: others lend an epoch no cores."""
-    at_work = {instance.worker for instance in snapshot.instances}
+    """Of the workers whose instances had rows: others lent an epoch no cores. A new worker's state comes before rows."""
+    at_work = {instance.worker for instance in snapshot.instances if instance.records_in}
     return sum(w.slots for w in snapshot.workers if w.id in at_work) or sum(w.slots for w in snapshot.workers)
 
 

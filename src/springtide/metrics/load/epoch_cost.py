@@ -34,6 +34,8 @@ class StepSample:
     """Rows of sources that it was spared."""
     useful_s: float
     """What all its instances spent on them, with reading and stateless steps."""
+    alone_s: float | None = None
+    """The same, with instances of different workers counted once, as they work side by side; None if not known."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,17 @@ def _through_the_mean(beside_s: float, kept_s: float, shed_s: float, mean: tuple
     return StepCost(beside_s, scale * kept_s, scale * shed_s)
 
 
-def pace(lengths: Sequence[float], useful: Sequence[float], cores: float, most: float | None = None) -> EpochPace:
+def pace(
+    lengths: Sequence[float],
+    useful: Sequence[float],
+    cores: float,
+    most: float | None = None,
+    fewest: float = 1.0,
+) -> EpochPace:
     """The line through the lengths of epochs; where they are all alike, the one that `cores` expects.
 
     Useful time is that for rows alone. Steps that do not wait for each other may keep more cores busy than one step is
-    planned for: up to `most`.
+    planned for: up to `most`. No fewer than `fewest` were seen to work at once.
     """
     weight = _weights(len(lengths))
     took, work = np.array(lengths), np.array(useful)
@@ -143,10 +151,10 @@ def pace(lengths: Sequence[float], useful: Sequence[float], cores: float, most: 
     spread = len(work) * float(weight @ (work - mean_work) ** 2)
     along = len(work) * float(weight @ ((work - mean_work) * (took - mean_took)))
     slope = (along + DOUBT / cores) / (spread + DOUBT)
-    # More than all cores can't work, nor less than one: epochs that were long for a moment's other work must not
-    # make rows seem so dear that none are taken. And an epoch takes no less than its work.
+    # More than all cores can't work, nor fewer than were seen to: epochs that were long for a moment's other work must
+    # not make rows seem so dear that none are taken. And an epoch takes no less than its work.
     least = 1 / max(cores, most or 0.0)
-    dearest = min(1.0, mean_took / mean_work) if mean_work > 0 else 1 / cores
+    dearest = min(1 / fewest, mean_took / mean_work) if mean_work > 0 else 1 / cores
     slope = min(max(slope, least), max(dearest, least))
     return EpochPace(max(0.0, mean_took - slope * mean_work), 1 / slope)
 
@@ -167,7 +175,15 @@ def epoch_cost(
     beside_s = sum(cost.beside_s for cost in steps.values())
     useful = [max(0.0, sum(some[i].useful_s for some in samples.values()) - beside_s) for i in range(len(lengths))]
     since = 0 if present is None else len(lengths) - present
-    return EpochCost(pace(lengths[since:], useful[since:], cores, most), steps)
+    fewest = at_once([some[since:] for some in samples.values()])
+    return EpochCost(pace(lengths[since:], useful[since:], cores, most, fewest), steps)
+
+
+def at_once(steps: Sequence[Sequence[StepSample]]) -> float:
+    """The cores that work at once if steps wait for each other, and the workers of one step do not."""
+    useful = sum(sample.useful_s for some in steps for sample in some)
+    alone = sum(sample.useful_s if sample.alone_s is None else sample.alone_s for some in steps for sample in some)
+    return max(1.0, useful / alone) if alone > 0 else 1.0
 
 
 def _weights(count: int) -> npt.NDArray[np.float64]:
