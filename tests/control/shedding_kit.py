@@ -72,6 +72,8 @@ class ModelApp:
     cores: int = CORES
     instances: int = CORES
     """Of each keyed step."""
+    newcomers: tuple[str, ...] = ()
+    """Workers with an instance of each keyed step and no rows yet."""
     noise: Callable[[], float] = lambda: 1.0
     """How many times as long as it should an epoch takes."""
 
@@ -162,7 +164,8 @@ class ModelApp:
                         worker=worker,
                     )
                     for i in range(self.instances)
-                ),
+                )
+                + tuple(InstanceReport(self.instances + i, worker=each) for i, each in enumerate(self.newcomers)),
             )
             for step, rows in kept.items()
         )

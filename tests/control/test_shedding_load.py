@@ -254,6 +254,20 @@ def test_when_instances_have_moved_accuracies_are_set_anew_though_the_load_stays
     assert (before - after > 0.05) == moved
 
 
+def test_workers_that_have_no_rows_yet_are_no_reason_to_shed_more(tmp_path: Path) -> None:
+    """They do not idle: their rows come when they have the state."""
+    workers = tuple(Worker(WorkerId(name), CORES) for name in ("0", "1", "2"))
+    model = ModelApp(one_query(0.1, 0), rate=CAPACITY, workers=workers, fixed_s=0.4)
+    play = Play(tmp_path, app=model)
+    model.rate = 2.5 * CAPACITY
+    before = [*play.cycles(6)][-1]["app"]["out"]
+    model.newcomers = ("1", "2")
+    model.plan = replace(model.plan, version=PlanVersion(2))
+    after = [*play.cycles(1)][-1]["app"]["out"]
+    assert 0.2 < before < 0.8
+    assert after == pytest.approx(before, abs=0.05)
+
+
 def test_while_an_app_migrates_the_others_leave_it_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be told of it then: that is no reason to take it for an app that is not there."""
     modest, proud = (ModelApp(one_query(0.1, p), rate=1000.0) for p in (1, 9))

@@ -1,5 +1,6 @@
 """The console script: registers the verbs, and prints known errors as plain messages."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -46,7 +47,7 @@ class Verbs(TyperGroup):
         except (typer.Exit, typer.Abort, TyperException):
             raise
         except Exception as error:
-            if ctx.meta.get(TRACEBACK):
+            if ctx.meta.get(TRACEBACK) or _nobody_reads():
                 raise
             message, code = plain(error)
             _say(message)
@@ -64,6 +65,15 @@ def plain(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"the system refused: {error}\n--traceback shows where", FAILED
     return f"a fault in Springtide: {type(error).__name__}: {error}\n--traceback shows where; please report it", FAILED
+
+
+def _nobody_reads() -> bool:
+    """Whether whoever read what we print has gone, as `head` does: that is no fault, and Typer ends quietly."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    return False
 
 
 def _say(message: str) -> None:
