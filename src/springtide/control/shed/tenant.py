@@ -204,7 +204,7 @@ class Tenant:
 
 
 def _slots_at_work(snapshot: Snapshot) -> int:
-    """Of the workers whose instances had rows: others lent an epoch no cores. A new worker's state comes before rows."""
+    """Of the workers whose instances had rows: others lent an epoch no cores. A new one gets state before rows."""
     at_work = {instance.worker for instance in snapshot.instances if instance.records_in}
     return sum(w.slots for w in snapshot.workers if w.id in at_work) or sum(w.slots for w in snapshot.workers)
 
