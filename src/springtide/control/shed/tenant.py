@@ -1,6 +1,6 @@
 """One app as the economy sees it: what its steps cost, what is offered to it, and what can be changed."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from springtide.control.shed.config import SheddingConfig
@@ -125,12 +125,11 @@ class Tenant:
         share = max((told.get(query, 1.0) for query in self._served[step]), default=1.0)
         found = [operator for operator in report.operators if operator.step == step]
         mapped = sum(operator.map_busy_s for operator in found)
-        busy: Counter[str] = Counter()
+        busy: dict[str, float] = defaultdict(float)
         for instance in (i for operator in found for i in operator.instances):
             busy[instance.worker] += instance.useful_s
-        return StepSample(
-            share * rows, (1 - share) * rows, mapped + busy.total(), mapped + max(busy.values(), default=0)
-        )
+        together, longest = sum(busy.values()), max(busy.values(), default=0.0)
+        return StepSample(share * rows, (1 - share) * rows, mapped + together, mapped + longest)
 
     def instances(self, offer: Offer, *, among_others: bool = False) -> Iterator[TaskInstance]:
         """Instances with what they took in, the cores that they need for it, and those that they need anyway.
