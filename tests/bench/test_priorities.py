@@ -44,6 +44,14 @@ def test_a_query_below_its_minimum_is_counted_once_a_cycle() -> None:
     assert [(c.number, c.query) for c in below_minimum(found)] == [(1, "zones"), (2, "speeds")]
 
 
+def test_a_cycle_that_the_end_cuts_short_does_not_count() -> None:
+    """It has the rows of one epoch or two, and which of them are kept is by chance."""
+    last = int(RANKED.seconds // CYCLE_S)
+    found = cycles(played(*[(100, 100)] * last, (59, 39)))
+    assert max(cycle.number for cycle in found) == last - 1
+    assert not below_minimum(found)
+
+
 def test_an_inversion_is_a_low_query_with_something_to_give_beside_a_high_one_that_sheds() -> None:
     found = cycles(played((70, 100), (100, 70), (70, 70), (60, 42)))
     assert [(high.number, high.query, low.query) for high, low in inversions(found)] == [(0, "zones", "speeds")]

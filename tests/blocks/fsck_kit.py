@@ -5,10 +5,12 @@ import re
 import struct
 import zlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
+from springtide import codec
 from springtide.blocks.block import OUTPUT, RUN, BlockRef
 from springtide.blocks.durable import REPLAY, DurableLog
 from springtide.blocks.finding import Examination
@@ -26,7 +28,7 @@ from springtide.metrics.account import Account
 from springtide.metrics.report import EpochReport, Phases
 from springtide.plan.shedding import Shedding
 
-LOGS = {"reports": EpochReport.from_json, "ledger": json.loads}
+LOGS = {"reports": partial(codec.loads, EpochReport), "ledger": json.loads}
 EPOCHS = 3
 OWN = "generations/000000002"
 
@@ -83,7 +85,7 @@ class Checkpoint:
             self.put_spark(f"commits/{epoch}", 'v1\n{"nextBatchWatermarkMs":0}')
         report = EpochReport("tide", epoch, 1.0, 1, False, 5, 5, None, None, 0, Phases())
         before = self.store.get("reports/000000000.jsonl") if epoch else b""
-        self.store.put("reports/000000000.jsonl", before + f"{report.to_json()}\n".encode())
+        self.store.put("reports/000000000.jsonl", before + f"{codec.dumps(report)}\n".encode())
         self.collect()
         return manifest
 

@@ -1,12 +1,11 @@
 """Names of blocks, references to them, and their bytes: whatever goes in comes out."""
 
-import json
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from springtide import codec
 from springtide.blocks.block import (
     OUTPUT,
     RUN,
@@ -48,7 +47,7 @@ def test_the_name_tells_the_epoch_and_nothing_else_passes_for_a_block() -> None:
 )
 def test_a_reference_survives_as_json(rows: int, slices: str, partial: bool, expires: tuple[int, int] | None) -> None:
     ref = BlockRef("n", "counts", Epoch(3), rows, 10, 123, SliceSet.parse(slices), expires, partial)
-    assert BlockRef.from_json(json.loads(json.dumps(ref.to_json()))) == ref
+    assert codec.loads(BlockRef, codec.dumps(ref)) == ref
 
 
 @settings(max_examples=60)

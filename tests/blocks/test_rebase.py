@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from springtide import codec
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
 from springtide.blocks.slice_set import SliceSet
@@ -119,7 +120,7 @@ def test_keys_and_event_time_are_those_of_now(
     now = OperatorState(history.states[-1].runs, keys=7, newest_us=99, watermark_us=50)
     after = now.rebased(slices, data.draw(st.sampled_from(history.states)))
     assert (after.keys, after.newest_us, after.watermark_us) == (7, 99, 50)
-    assert OperatorState.from_json(after.to_json()) == after
+    assert codec.loads(OperatorState, codec.dumps(after)) == after
 
 
 def test_a_block_of_both_states_counts_for_the_slices_of_both() -> None:

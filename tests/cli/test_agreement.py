@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 from typer.testing import CliRunner
 
-from springtide import App, agg, sinks, sources
+from springtide import App, agg, codec, sinks, sources
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import LocalStore
 from springtide.cli.main import cli
@@ -102,7 +102,7 @@ def test_reports(store: LocalStore, tmp_path: Path) -> None:
     assert figures(last_reports(store, 1)[0]) == figures(EPOCH)
     lines = CliRunner().invoke(cli, ["status", str(tmp_path), "--json"]).output.splitlines()
     assert json.loads(lines[-1])["figures"] == figures(EPOCH)
-    assert EpochReport.from_json(lines[-1]) == EPOCH
+    assert codec.loads(EpochReport, lines[-1]) == EPOCH
 
 
 def test_the_control_api_and_prometheus(store: LocalStore) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from springtide import codec
 from springtide.blocks.record import AppRecord
 from springtide.blocks.store import open_store
 from springtide.cli.main import cli
@@ -101,7 +102,7 @@ def test_json_lines_are_the_reports(here: Path) -> None:
     reports = [report(e) for e in range(3)]
     write(here / ".springtide" / "clicks", *reports)
     lines = status("clicks", "--json", "--last", "2").output.splitlines()
-    assert [EpochReport.from_json(line) for line in lines] == reports[1:]
+    assert [codec.loads(EpochReport, line) for line in lines] == reports[1:]
     assert [json.loads(line)["epoch"] for line in lines] == [1, 2]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from springtide import App, sinks, sources
+from springtide import App, codec, sinks, sources
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState
@@ -40,7 +40,7 @@ def record(instance: int, new: BlockRef | None, *gone: str, added: int = 0, remo
 
 def test_a_commit_record_survives_json() -> None:
     before = replace(record(1, run("a"), "x", added=3), stats=MapStats(5, 1, 0, 99, 0.25))
-    assert CommitRecord.from_json(before.to_json()) == before
+    assert codec.loads(CommitRecord, codec.dumps(before)) == before
 
 
 def test_event_time_trails_what_earlier_epochs_have_shown() -> None:
@@ -186,7 +186,7 @@ def test_an_epoch_without_input_does_not_count_for_the_end() -> None:
     none = replace(some, epoch=1, rows_in=0, without_input=True)
     assert not StopCondition(epochs=2).reached(covered(some, none))
     assert StopCondition(epochs=2).reached(covered(some, none, replace(some, epoch=2)))
-    assert EpochReport.from_json(none.to_json()) == none
+    assert codec.loads(EpochReport, codec.dumps(none)) == none
 
 
 def test_a_failed_job_names_the_step_and_shows_the_users_line() -> None:

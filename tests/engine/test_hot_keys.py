@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from springtide import codec
 from springtide.engine.wire.commit_record import MapStats
 from springtide.engine.worker.hot_keys import hot_keys
 from springtide.metrics.report import HotKey
@@ -38,4 +39,4 @@ def test_what_several_tasks_found_is_added_up() -> None:
     two = MapStats(hot_keys=(HotKey('["b"]', 2, 7),))
     both = one + two
     assert both.hot_keys == (HotKey('["b"]', 2, 15), HotKey('["a"]', 1, 10))
-    assert MapStats.from_json(both.to_json()) == both
+    assert codec.loads(MapStats, codec.dumps(both)) == both

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from springtide import codec
 from springtide.engine.wire.commit_record import MapStats
 from springtide.engine.worker import parcel as parcels
 from springtide.engine.worker import prepare
@@ -21,7 +22,7 @@ def test_parcels_are_opened_in_the_order_of_their_numbers() -> None:
     tables = [pa.table({"x": [n]}) for n in range(3)]
     sent = [parcel(0, None, pack(table), number=n) for n, table in enumerate(tables)]
     sent += [parcel(0, None, pack(table), number=n, backup=True) for n, table in enumerate(tables)]
-    sent.append(parcel(0, MapStats(3).to_json(), None))
+    sent.append(parcel(0, codec.dumps(MapStats(3)), None))
     for order in itertools.permutations(sent, len(sent)):
         received = unpack(list(order))
         assert received.arrivals == tables

@@ -12,9 +12,9 @@ from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.slice_set import SliceSet
 from springtide.engine.ownership.shared_roster import NotHeld
 from springtide.engine.ownership.standby import Standbys
-from springtide.engine.pool.copy_job import Copied, CopyJob
+from springtide.engine.pool.copy_job import CopyJob
 from springtide.engine.pool.replicator import Replicator
-from springtide.engine.worker.copy import Errand
+from springtide.engine.worker.copy import Copied, Errand
 from springtide.engine.worker.open_state import Parts
 from springtide.ids import Epoch, WorkerId
 from springtide.migration.step import Options

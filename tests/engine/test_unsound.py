@@ -1,6 +1,5 @@
 """Copies and deposits of damaged blocks, without Spark: nothing bad spreads, and another copy is used."""
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from springtide import codec
 from springtide.blocks import local
 from springtide.blocks.block import PART, RUN, BlockRef, checksum, decode
 from springtide.blocks.errors import BlockCorrupt
@@ -20,12 +20,11 @@ from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.slice_set import SliceSet
 from springtide.engine.ownership.standby import Standbys
 from springtide.engine.pool import store_job as depositing
-from springtide.engine.pool.copy_job import Copied
 from springtide.engine.pool.store_job import StoreJob
 from springtide.engine.worker import copy
 from springtide.engine.worker import store as deposit
 from springtide.engine.worker import task_context as task
-from springtide.engine.worker.copy import Errand, ReadSlices, WriteParts
+from springtide.engine.worker.copy import Copied, Errand, ReadSlices, WriteParts
 from springtide.engine.worker.fault import Fault
 from springtide.engine.worker.open_state import Parts
 from springtide.engine.worker.store import Deposit, Stored, StoreRuns
@@ -109,17 +108,17 @@ class Place:
         for number, source in enumerate(sources):
             self.at(source)
             cargo += read([pa.RecordBatch.from_pydict({"id": [number]})])
-        return Copied.of(self.written(errands, targets, cargo))
+        return sum(self.written(errands, targets, cargo), Copied())
 
     def written(
         self, errands: Sequence[Errand], targets: Sequence[WorkerId], cargo: Sequence[pa.RecordBatch]
-    ) -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = []
+    ) -> list[Copied]:
+        records: list[Copied] = []
         for number, target in enumerate(targets):
             self.at(target)
             mine = [batch for batch in cargo if batch.column("target").to_pylist() == [number]]
             for batch in WriteParts(tuple(errands), self.storage)(mine):
-                records += map(json.loads, batch.column("record").to_pylist())
+                records += (codec.loads(Copied, text) for text in batch.column("record").to_pylist())
         return records
 
 
@@ -192,7 +191,7 @@ class TestCopies:
         cargo = list(read([pa.RecordBatch.from_pydict({"id": [0]})]))
         assert len(cargo) > 4
         (record,) = place.written([one], [B], cargo[::-1])
-        assert place.at(B).open(BlockRef.from_json(record["part"])) == rows_of(EVERY)
+        assert place.at(B).open(record.written[0][1]) == rows_of(EVERY)
 
 
 @dataclass
@@ -233,8 +232,8 @@ class Job(StoreJob):
             crew.asked.append(worker)
             crew.place.at(worker)
             for batch in store([pa.RecordBatch.from_pydict({"id": [number]})]):
-                found += map(json.loads, batch.column("record").to_pylist())
-        return {number: Stored.from_json(fields) for number, fields in found}
+                found += (codec.loads(tuple[int, Stored], text) for text in batch.column("record").to_pylist())
+        return dict(found)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from springtide import codec
 from springtide.metrics.epoch_figures import FIGURES, figure, figures, rate
 from springtide.metrics.report import EpochReport, OperatorReport, Phases, QueryReport
 from springtide.metrics.totals import Spread, Totals
@@ -30,7 +31,7 @@ def test_old_reports_can_be_read() -> None:
         '"lag_rows": null, "latency_s": null, "dead_letters": 0, "operators": [], "retries": 0, "phases": '
         '{"plan_s": 0.0, "compute_s": 3.0, "commit_s": 0.0, "publish_s": 0.0, "collect_s": 0.0}}'
     )
-    report = EpochReport.from_json(line)
+    report = codec.loads(EpochReport, line)
     assert (report.elapsed_s, report.published_again) == (None, False)
     assert figures(report)["rows_per_s"] == 3.0
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from migration_kit import SHORT, course, every_second, report
 
+from springtide import codec
 from springtide.metrics.migration.measures import MigrationMeasures, measure
 
 
@@ -212,6 +213,6 @@ def test_measures_survive_as_json_to_the_millisecond() -> None:
         "stabilise_s": 4.0,
         "replayed_rows": 12,
     }
-    again = MigrationMeasures.from_json(fields)
+    again = codec.convert(MigrationMeasures, fields)
     assert again.to_json() == fields
     assert isinstance(again.replayed_rows, int)

@@ -1,11 +1,10 @@
 """Workers: values that can be written as JSON."""
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from springtide import codec
 from springtide.ids import WorkerId
 from springtide.plan.worker import BadWorker, Worker
 
@@ -19,14 +18,14 @@ def test_a_worker_has_defaults_for_one_machine() -> None:
     st.builds(Worker, id=st.text(min_size=1).map(WorkerId), host=st.text(), slots=st.integers(1, 64), zone=st.text())
 )
 def test_a_worker_reads_back_what_it_wrote(worker: Worker) -> None:
-    assert Worker.from_json(json.loads(json.dumps(worker.to_json()))) == worker
+    assert codec.loads(Worker, codec.dumps(worker)) == worker
 
 
 def test_what_json_leaves_out_has_its_default() -> None:
-    assert Worker.from_json({"id": "7", "zone": "east"}) == Worker(WorkerId("7"), zone="east")
+    assert codec.convert(Worker, {"id": "7", "zone": "east"}) == Worker(WorkerId("7"), zone="east")
 
 
 @pytest.mark.parametrize(("plain", "says"), [({"id": ""}, "empty id"), ({"id": "7", "slots": 0}, "'7' has 0 slots")])
 def test_a_worker_that_cannot_be_is_refused(plain: dict[str, object], says: str) -> None:
     with pytest.raises(BadWorker, match=says):
-        Worker.from_json(plain)
+        Worker(**plain)

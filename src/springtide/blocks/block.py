@@ -3,8 +3,7 @@
 import re
 import uuid
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +34,7 @@ class BlockRef:
     crc32: int
     slices: SliceSet = NO_SLICES
     """The slices it counts for; none for output."""
-    expires_us: tuple[int, int] | None = field(default=None)
+    expires_us: tuple[int, int] | None = None
     """The earliest and the latest expiry among its rows."""
     partial: bool = False
     """It also holds rows of slices that it no longer counts for."""
@@ -57,15 +56,6 @@ class BlockRef:
     def path(self) -> str:
         """Its name in the durable store."""
         return f"{DIRECTORY}/{self.name}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if v is not None} | {"slices": str(self.slices)}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "BlockRef":
-        expires = fields.get("expires_us")
-        slices = SliceSet.parse(fields["slices"])
-        return cls(**{**fields, "slices": slices, "expires_us": tuple(expires) if expires else None})
 
 
 def block_name(operator: str, epoch: Epoch, instance: InstanceId, kind: str) -> str:

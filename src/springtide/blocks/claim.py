@@ -6,7 +6,6 @@ holder has not renewed its claim for `LEASE_S`. A holder that wakes up after tha
 `springtide.blocks.fence`.
 """
 
-import json
 import os
 import re
 import socket
@@ -14,11 +13,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from springtide import faults
+from springtide import codec, faults
 from springtide.blocks.atomicity import check_atomic
 from springtide.blocks.errors import AlreadyThere, CheckpointInUse, TakenOver
 from springtide.blocks.patience import PatientStore
@@ -52,13 +50,12 @@ class Holder:
     """Of this claim alone: who tries again because an answer was lost knows its own by it."""
 
     def encode(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return codec.dumps(self).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "Holder":
-        fields: dict[str, Any] = json.loads(data)
-        released = fields.get("released", fields["pid"] < 0)  # Earlier releases had -1 for a process then.
-        return cls(**{**fields, "released": released})
+        found = codec.loads(cls, data)
+        return replace(found, released=found.released or found.pid < 0)  # Earlier releases had -1 for a process then.
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"

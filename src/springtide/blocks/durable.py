@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from springtide import codec
 from springtide.blocks.fence import UNFENCED, Fence
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.manifest import Manifest, TornManifest
@@ -34,16 +35,14 @@ class Replay:
     """By epoch that was true and shed something: its shed rates, so that the same rows are shed again."""
 
     def encode(self) -> bytes:
-        entries = {str(epoch): entry for epoch, entry in sorted(self.entries.items())}
-        shedding = {str(epoch): rates.to_json() for epoch, rates in sorted(self.shedding.items())}
-        return json.dumps({"committed": self.committed, "entries": entries, "shedding": shedding}).encode()
+        shedding = {epoch: rates.to_json() for epoch, rates in self.shedding.items()}
+        return codec.dumps({**vars(self), "shedding": shedding}, sort_keys=True).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "Replay":
         fields = json.loads(data)
-        entries = {Epoch(int(e)): entry for e, entry in fields["entries"].items()}
-        shedding = {Epoch(int(e)): Shedding.from_json(rates) for e, rates in fields.get("shedding", {}).items()}
-        return cls(fields["committed"], entries, shedding)
+        shedding = {epoch: Shedding.from_json(rates) for epoch, rates in fields.get("shedding", {}).items()}
+        return codec.convert(cls, {**fields, "shedding": shedding})
 
 
 class DurableLog:

@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from springtide import codec
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import NewerFormat
 from springtide.blocks.slice_set import SliceSet
@@ -36,16 +36,6 @@ class Pending:
         """The same for fewer slices; None if for none."""
         left = self.slices - slices
         return replace(self, slices=SliceSet.of(left)) if left else None
-
-    def to_json(self) -> dict[str, Any]:
-        block = None if self.block is None else self.block.to_json()
-        return {**vars(self), "slices": str(self.slices), "block": block}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "Pending":
-        block = fields["block"]
-        slices = SliceSet.parse(fields["slices"])
-        return cls(**{**fields, "slices": slices, "block": None if block is None else BlockRef.from_json(block)})
 
 
 @dataclass(frozen=True)
@@ -87,21 +77,6 @@ class OperatorState:
             elif run is not None:
                 runs[run.name] = run
         return replace(self, runs=tuple(sorted(runs.values(), key=lambda run: run.epoch)))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "runs": [run.to_json() for run in self.runs],
-            "keys": self.keys,
-            "newest_us": self.newest_us,
-            "watermark_us": self.watermark_us,
-            "pending": [pending.to_json() for pending in self.pending],
-        }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "OperatorState":
-        runs = tuple(BlockRef.from_json(run) for run in fields["runs"])
-        pending = tuple(Pending.from_json(one) for one in fields.get("pending", ()))
-        return cls(**{**fields, "runs": runs, "pending": pending})
 
 
 States = Mapping[str, OperatorState]
@@ -152,21 +127,8 @@ class Manifest:
         return f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode()
 
     def _body(self) -> str:
-        fields = {
-            "format": FORMAT,
-            "app": self.app,
-            "epoch": self.epoch,
-            "parent": self.parent,
-            "plan": self.plan,
-            "driver": self.driver,
-            "operators": {name: state.to_json() for name, state in self.operators.items()},
-            "outputs": {step: [ref.to_json() for ref in refs] for step, refs in self.outputs.items()},
-            "offsets": list(self.offsets),
-            "durable": self.durable,
-            "shedding": self.shedding.to_json(),
-            "account": None if self.account is None else self.account.to_json(),
-        }
-        return json.dumps(fields, sort_keys=True)
+        fields = {**vars(self), "format": FORMAT, "shedding": self.shedding.to_json()}
+        return codec.dumps(fields, sort_keys=True)
 
     @classmethod
     def decode(cls, data: bytes) -> "Manifest":
@@ -179,13 +141,7 @@ class Manifest:
         if not whole:
             raise TornManifest("its hash does not match its content")
         fields = json.loads(body)
-        found = fields.pop("format")
+        found = fields["format"]
         if not isinstance(found, int) or found > FORMAT:
             raise NewerFormat(f"the manifest of epoch {fields.get('epoch')}", found, FORMAT)
-        fields["operators"] = {n: OperatorState.from_json(s) for n, s in fields["operators"].items()}
-        fields["outputs"] = {n: tuple(BlockRef.from_json(ref) for ref in refs) for n, refs in fields["outputs"].items()}
-        fields["offsets"] = tuple(fields["offsets"])
-        fields["shedding"] = Shedding.from_json(fields.get("shedding", []))
-        account = fields.get("account")
-        fields["account"] = None if account is None else Account.from_json(account)
-        return cls(**fields)
+        return codec.convert(cls, {**fields, "shedding": Shedding.from_json(fields.get("shedding", []))})

@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from springtide import codec
 from springtide.blocks.store import Store
 from springtide.control.json_lines import Lines
 from springtide.metrics.migration.course import Course
@@ -38,20 +39,13 @@ class Account:
     measures: MigrationMeasures
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "what": self.what,
-            "state": self.state,
-            "message": self.message,
-            **asdict(self.course),
-            "measures": self.measures.to_json(),
-        }
+        """Flat: the fields of the course beside its own."""
+        fields: dict[str, Any] = codec.plain(self)
+        return {**fields, **fields.pop("course"), "measures": self.measures.to_json()}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "Account":
-        told = {name: fields.pop(name) for name in ("number", "what", "state", "message")}
-        measures = MigrationMeasures.from_json(fields.pop("measures"))
-        return cls(**told, course=Course(**fields), measures=measures)
+        return codec.convert(cls, {**fields, "course": fields})
 
 
 class MigrationLog:

@@ -1,8 +1,7 @@
 """The account of an epoch: what became of its rows. It is committed with the epoch, so nobody has to have seen it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 from springtide.metrics.report import OperatorReport, QueryReport
 
@@ -42,18 +41,3 @@ class Account:
     def dead_letters(self) -> int:
         """Rows that do not fit their schema, or their step's types."""
         return self.malformed + sum(step.malformed_rows for step in self.steps)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "Account":
-        steps: Sequence[Mapping[str, Any]] = told["steps"]
-        queries: Sequence[Mapping[str, Any]] = told["queries"]
-        return cls(
-            **{
-                **told,
-                "steps": tuple(StepAccount(**step) for step in steps),
-                "queries": tuple(QueryReport(**query) for query in queries),
-            }
-        )

@@ -4,10 +4,7 @@ Times are seconds, sizes bytes, ratios 0 to 1. *Useful* time is what an instance
 deserialising them, processing them, serialising the result. *Idle* time is waiting for input.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -79,12 +76,6 @@ class InstanceReport:
     def useful_s(self) -> float:
         return self.deserialise_s + self.process_s + self.serialise_s
 
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "InstanceReport":
-        rows = tuple((slice_id, count) for slice_id, count in fields.get("slice_rows", ()))
-        host = fields.get("host")
-        return cls(**{**fields, "slice_rows": rows, "host": None if host is None else HostReport(**host)})
-
 
 @dataclass(frozen=True)
 class OperatorReport:
@@ -115,13 +106,6 @@ class OperatorReport:
     """Rows of sources and keyed steps before it that it was spared."""
     ahead_rows: int = 0
     """Rows that were kept out because their event time is too far ahead of the clock."""
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "OperatorReport":
-        instances = tuple(InstanceReport.from_json(instance) for instance in fields["instances"])
-        traffic = tuple(Sent(**sent) for sent in fields.get("traffic", ()))
-        hot_keys = tuple(HotKey(**hot) for hot in fields.get("hot_keys", ()))
-        return cls(**{**fields, "instances": instances, "traffic": traffic, "hot_keys": hot_keys})
 
 
 @dataclass(frozen=True)
@@ -197,16 +181,3 @@ class EpochReport:
     def counts(self) -> bool:
         """Whether sums over reports take it in: each epoch once."""
         return self.untold or not self.replayed
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: str) -> "EpochReport":
-        fields: dict[str, Any] = json.loads(line)
-        fields["phases"] = Phases(**fields["phases"])
-        fields["operators"] = tuple(OperatorReport.from_json(operator) for operator in fields["operators"])
-        fields["sources"] = tuple(SourceReport(**source) for source in fields.get("sources", ()))
-        fields["queries"] = tuple(QueryReport(**query) for query in fields.get("queries", ()))
-        fields.pop("figures", None)  # `status --json` adds what can be worked out from the rest.
-        return cls(**fields)

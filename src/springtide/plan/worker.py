@@ -1,10 +1,6 @@
 """A worker as the plan sees it: where it is, and what it has room for."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from springtide.errors import BadValue
 from springtide.ids import WorkerId
@@ -31,12 +27,3 @@ class Worker:
             raise BadWorker(f"a worker on host {self.host!r} has an empty id")
         if self.slots < 1:
             raise BadWorker(f"worker {self.id!r} has {self.slots} slots; it needs at least 1")
-
-    def to_json(self) -> dict[str, Any]:
-        """The worker as a plain dict; `from_json` reads it back."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(plain: Mapping[str, Any]) -> Worker:
-        """The worker that `to_json` wrote; what is left out has its default."""
-        return Worker(**plain)

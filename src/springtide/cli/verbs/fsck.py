@@ -1,7 +1,9 @@
 """`springtide fsck`: whether a checkpoint holds all that its app needs, byte by byte."""
 
 import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,6 +12,7 @@ from rich.padding import Padding
 from rich.status import Status
 from rich.text import Text
 
+from springtide import codec
 from springtide.app import default_checkpoint
 from springtide.blocks.finding import Examination, Finding
 from springtide.blocks.fsck import Fsck
@@ -21,17 +24,18 @@ from springtide.cli.shared.options import Traceback
 from springtide.control import migration_log
 from springtide.control.adapt import ledger
 from springtide.control.shed import log as shed_log
+from springtide.control.shed.log import ShedDecision
 from springtide.engine.lifecycle import report_log
 from springtide.errors import FAILED
 from springtide.metrics.report import EpochReport
 from springtide.present.numbers import NONE, number, size
 from springtide.present.tables import FittingTable, plain_table
 
-LOGS = {
-    report_log.DIRECTORY: EpochReport.from_json,
+LOGS: dict[str, Callable[[str], object]] = {
+    report_log.DIRECTORY: partial(codec.loads, EpochReport),
     ledger.DIRECTORY: lambda line: ledger.Record.from_json(json.loads(line)),
     migration_log.DIRECTORY: lambda line: migration_log.Account.from_json(json.loads(line)),
-    shed_log.DIRECTORY: lambda line: shed_log.ShedDecision(**json.loads(line)),
+    shed_log.DIRECTORY: partial(codec.loads, ShedDecision),
 }
 """By directory: what reads a line."""
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from springtide import codec
 from springtide.blocks.store import Store
 from springtide.control.json_lines import Lines
-from springtide.ids import SliceId, WorkerId
 from springtide.policies.decision import Decision, Hold, Rebalance, Scale
 from springtide.policies.past import AppState, Entry, Past
 
@@ -50,7 +50,7 @@ class Record:
         for name in ("wanted", "decision"):
             fields[name] = _read_decision(fields[name])
         for name in ("gauge", "after"):
-            fields[name] = None if fields[name] is None else AppState(**fields[name])
+            fields[name] = None if fields[name] is None else codec.convert(AppState, fields[name])
         return cls(Entry(**{**fields, "vetoes": tuple(fields["vetoes"])}), **rest)
 
 
@@ -100,32 +100,17 @@ def read_ledger(store: Store) -> list[Record]:
     return [Record.from_json(fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]
 
 
+_DECISIONS: dict[str, type[Decision]] = {"hold": Hold, "scale": Scale, "move": Rebalance}
+"""By the kind that is written beside the fields of a decision."""
+
+
 def _decision(decision: Decision) -> dict[str, Any]:
-    if isinstance(decision, Hold):
-        return {"kind": "hold", "reason": decision.reason, "warning": decision.warning}
-    if isinstance(decision, Scale):
-        return {
-            "kind": "scale",
-            "workers": decision.workers,
-            "reason": decision.reason,
-            "parallelism": dict(decision.parallelism),
-        }
-    return {
-        "kind": "move",
-        "operator": decision.operator,
-        "slices": sorted(decision.slices),
-        "source": decision.source,
-        "target": decision.target,
-        "reason": decision.reason,
-    }
+    kind = next(name for name, each in _DECISIONS.items() if isinstance(decision, each))
+    fields = {"kind": kind, **vars(decision)}
+    if isinstance(decision, Rebalance):
+        fields["slices"] = sorted(decision.slices)
+    return fields
 
 
 def _read_decision(fields: dict[str, Any]) -> Decision:
-    kind = fields.pop("kind")
-    if kind == "hold":
-        return Hold(**fields)
-    if kind == "scale":
-        return Scale(**fields)
-    slices = frozenset(map(SliceId, fields.pop("slices")))
-    source, target = WorkerId(fields.pop("source")), WorkerId(fields.pop("target"))
-    return Rebalance(slices=slices, source=source, target=target, **fields)
+    return codec.convert(_DECISIONS[fields["kind"]], fields)

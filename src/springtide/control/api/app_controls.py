@@ -50,7 +50,7 @@ class RunningControls:
         memory = self._memory()
         return [
             {
-                **worker.to_json(),
+                **vars(worker),
                 "state": pool.migrator.state_of(worker.id),
                 "slices": sum(len(o.owned(worker.id)) for o in pool.plan.operators.values()),
                 "replicas": sum(len(o.standby(worker.id)) for o in pool.plan.operators.values()),
@@ -64,7 +64,7 @@ class RunningControls:
         return {
             "version": plan.version,
             "slices": plan.slices,
-            "workers": [worker.to_json() for worker in plan.workers],
+            "workers": [vars(worker) for worker in plan.workers],
             "operators": {name: _shares(plan, operator) for name, operator in plan.operators.items()},
         }
 

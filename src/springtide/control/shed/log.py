@@ -1,8 +1,9 @@
 """What the controller decided for one app, cycle by cycle; JSON lines in the checkpoint, where it changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
+from springtide import codec
 from springtide.blocks.store import Store
 from springtide.control.json_lines import Lines
 
@@ -42,7 +43,7 @@ class ShedLog:
         self._lines = Lines(store, DIRECTORY, CHUNK)
         before = read_shed_log(store)
         for entry in before[-CHUNK:]:
-            self._lines.remember(entry.number, asdict(entry))
+            self._lines.remember(entry.number, codec.plain(entry))
         self.last = before[-1] if before else None
 
     def add(self, decision: ShedDecision) -> None:
@@ -51,7 +52,7 @@ class ShedLog:
         if last is not None and _same(last, decision):
             return
         self.last = replace(decision, number=1 if last is None else last.number + 1)
-        self._lines.put(self.last.number, asdict(self.last))
+        self._lines.put(self.last.number, codec.plain(self.last))
 
 
 def _same(before: ShedDecision, now: ShedDecision) -> bool:
@@ -63,4 +64,4 @@ def _same(before: ShedDecision, now: ShedDecision) -> bool:
 
 def read_shed_log(store: Store) -> list[ShedDecision]:
     """All that was noted, oldest first."""
-    return [ShedDecision(**fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]
+    return [codec.convert(ShedDecision, fields) for fields in Lines(store, DIRECTORY, CHUNK).read()]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from springtide import codec
 from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState, Pending
 from springtide.blocks.slice_set import SliceSet
@@ -210,4 +211,4 @@ def _collect(job: DataFrame, step: str, setting: Setting, graph: Graph) -> list[
             found = job.collect()
     except Exception as error:
         raise explain(error, step) from error
-    return [CommitRecord.from_json(row.record) for row in found]
+    return [codec.loads(CommitRecord, row.record) for row in found]

@@ -2,6 +2,7 @@
 
 import json
 
+from springtide import codec
 from springtide.blocks.rotation import rotate
 from springtide.blocks.store import Store
 from springtide.metrics.report import EpochReport
@@ -30,7 +31,7 @@ class ReportLog:
         if not self._lines or len(self._lines) >= CHUNK:
             self._lines, self._first = self._begun(report.epoch), report.epoch
             rotate(self.store, DIRECTORY, self._files - 1)
-        self._lines.append(report.to_json())
+        self._lines.append(codec.dumps(report))
         data = "".join(f"{line}\n" for line in self._lines).encode()
         self.store.put(self._path(self._first), data)
 
@@ -71,4 +72,4 @@ def last_reports(store: Store, count: int) -> list[EpochReport]:
         lines = store.get(f"{DIRECTORY}/{name}").decode().splitlines() + lines
         if len(lines) >= count:
             break
-    return [EpochReport.from_json(line) for line in lines[-count:]]
+    return [codec.loads(EpochReport, line) for line in lines[-count:]]

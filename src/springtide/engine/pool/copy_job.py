@@ -1,18 +1,15 @@
 """The Spark job that copies slices from worker to worker."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from springtide.blocks.block import BlockRef
+from springtide import codec
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.job_watch import JobWatch
 from springtide.engine.wire.commit_record import RECORD
-from springtide.engine.worker.copy import CARGO, TARGET, Errand, ReadSlices, WriteParts
-from springtide.engine.worker.fault import Fault
+from springtide.engine.worker.copy import CARGO, TARGET, Copied, Errand, ReadSlices, WriteParts
 from springtide.engine.worker.open_state import Parts
 from springtide.engine.worker.task_context import Storage
 from springtide.ids import WorkerId
@@ -31,11 +28,11 @@ class CopyJob:
     slices: int
     watch: JobWatch
 
-    def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> "Copied":
+    def run(self, errands: Sequence[Errand], parts: Mapping[WorkerId, Parts]) -> Copied:
         """Copy, in as many jobs as leave an epoch room."""
-        return Copied.of(record for load in loads(errands) for record in self._job(load, parts))
+        return sum((self._job(load, parts) for load in loads(errands)), Copied())
 
-    def _job(self, every: tuple[Errand, ...], parts: Mapping[WorkerId, Parts]) -> list[dict[str, Any]]:
+    def _job(self, every: tuple[Errand, ...], parts: Mapping[WorkerId, Parts]) -> Copied:
         sources = tuple(dict.fromkeys(e.source for e in every))
         targets = tuple(dict.fromkeys(e.target for e in every))
         read = ReadSlices(every, sources, targets, self.slices, self.storage, parts)
@@ -44,23 +41,7 @@ class CopyJob:
         arrived = self.cluster.place(cargo.repartitionById(len(targets), TARGET), targets)
         with self.watch.job("app", "copying state between workers"):
             rows = arrived.mapInArrow(WriteParts(every, self.storage), RECORD).collect()
-        return [json.loads(row.record) for row in rows]
-
-
-@dataclass(frozen=True)
-class Copied:
-    """What copying has come to."""
-
-    written: tuple[tuple[str, BlockRef], ...]
-    """Each part that was written, with the name of its run."""
-    faults: tuple[Fault, ...]
-    """Blocks that were not as they should be where they were to be read."""
-
-    @classmethod
-    def of(cls, records: Iterable[Mapping[str, Any]]) -> "Copied":
-        every = list(records)
-        written = ((record["run"], BlockRef.from_json(record["part"])) for record in every if "part" in record)
-        return cls(tuple(written), tuple(Fault.from_json(f) for record in every for f in record.get("faults", ())))
+        return sum((codec.loads(Copied, row.record) for row in rows), Copied())
 
 
 def loads(errands: Sequence[Errand]) -> list[tuple[Errand, ...]]:

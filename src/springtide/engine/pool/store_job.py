@@ -1,12 +1,12 @@
 """The Spark job that makes states durable."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
+from springtide import codec
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.manifest import States
@@ -55,8 +55,7 @@ class StoreJob:
         numbers = self.spark.range(0, len(workers), 1, len(workers))
         with self.pool.watch.job("app", "making its state durable"):
             rows = self.pool.place(numbers, workers).mapInArrow(task, RECORD).collect()
-        found = [json.loads(row.record) for row in rows]
-        return {number: Stored.from_json(fields) for number, fields in found}
+        return dict(codec.loads(tuple[int, Stored], row.record) for row in rows)
 
 
 def whole(

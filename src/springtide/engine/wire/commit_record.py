@@ -1,9 +1,7 @@
 """The commit record: what one instance tells the driver of an epoch. Plain JSON."""
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -43,18 +41,6 @@ class MapStats:
             self.ahead_rows + other.ahead_rows,
         )
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> "MapStats":
-        return cls.from_fields(json.loads(text))
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> "MapStats":
-        traffic = tuple(Sent(**sent) for sent in fields["traffic"])
-        return cls(**{**fields, "traffic": traffic, "hot_keys": tuple(HotKey(**hot) for hot in fields["hot_keys"])})
-
 
 def hottest(found: Iterable[HotKey]) -> tuple[HotKey, ...]:
     """The hottest keys, each once."""
@@ -88,18 +74,3 @@ class CommitRecord:
     """The worker it ran on, if that was not the planned one; it then did nothing."""
     missing: SliceSet = NO_SLICES
     """Slices whose state was not on the worker; it then did nothing."""
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), default=str)  # Sets of slices, as ranges.
-
-    @classmethod
-    def from_json(cls, text: str) -> "CommitRecord":
-        fields: dict[str, Any] = json.loads(text)
-        for name in ("run", "output", "backup", "pending"):
-            if fields[name] is not None:
-                fields[name] = BlockRef.from_json(fields[name])
-        fields["replaced"] = tuple((name, SliceSet.parse(slices)) for name, slices in fields["replaced"])
-        fields["missing"] = SliceSet.parse(fields["missing"])
-        fields["stats"] = MapStats.from_fields(fields["stats"])
-        fields["report"] = InstanceReport.from_json(fields["report"])
-        return cls(**fields)

@@ -1,16 +1,14 @@
 """Copying slices between workers: read where they are, carried by a shuffle, written where they will stand by."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from springtide import faults
+from springtide import codec, faults
 from springtide.blocks.block import PART, BlockRef, checksum
 from springtide.blocks.errors import BlockCorrupt
 from springtide.blocks.slice_set import SliceSet
@@ -43,6 +41,19 @@ class Errand:
     source: WorkerId
     target: WorkerId
     layout: Layout
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What copying has come to."""
+
+    written: tuple[tuple[str, BlockRef], ...] = ()
+    """Each part that was written, with the name of its run."""
+    faults: tuple[Fault, ...] = ()
+    """Blocks that were not as they should be where they were to be read."""
+
+    def __add__(self, other: "Copied") -> "Copied":
+        return Copied(self.written + other.written, self.faults + other.faults)
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ class WriteParts:
             for number, payload, promised, found in zip(*map(batch.column, CARGO.names[1:]), strict=True):
                 errand = self.errands[number.as_py()]
                 if found.is_valid:
-                    yield _record(faults=json.loads(found.as_py()))
+                    yield _record(Copied(faults=codec.loads(tuple[Fault, ...], found.as_py())))
                 elif errand.target == here():
                     tables[errand.run.name].append((errand, _unpacked(payload.as_buffer(), promised.as_py(), errand)))
         for name, came in tables.items():
@@ -113,7 +124,7 @@ class WriteParts:
                 durable=False,
             )
             faults.fire("copy.written")
-            yield _record(run=name, part=part.to_json())
+            yield _record(Copied(((name, part),)))
 
 
 def _cargo(target: int, number: int, payload: pa.Buffer | None, found: Sequence[Fault] = ()) -> pa.RecordBatch:
@@ -122,7 +133,7 @@ def _cargo(target: int, number: int, payload: pa.Buffer | None, found: Sequence[
         pa.array([number], pa.int32()),
         pa.array([None if payload is None else payload.to_pybytes()], pa.binary()),
         pa.array([None if payload is None else checksum(payload)], pa.int64()),
-        pa.array([json.dumps([fault.to_json() for fault in found]) if found else None], pa.string()),
+        pa.array([codec.dumps(found) if found else None], pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, CARGO.names)
 
@@ -134,8 +145,8 @@ def _unpacked(payload: pa.Buffer, promised: int, errand: Errand) -> pa.Table:
     return pa.ipc.open_stream(payload).read_all()
 
 
-def _record(**fields: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"record": [json.dumps(fields)]})
+def _record(copied: Copied) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"record": [codec.dumps(copied)]})
 
 
 def in_order(tables: list[pa.Table]) -> pa.Table:

@@ -1,8 +1,6 @@
 """What a worker tells the driver of a block that it should have and has not, or not with the right bytes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import BlockCorrupt, Unsound
@@ -15,13 +13,6 @@ class Fault:
     block: BlockRef
     worker: WorkerId
     reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"block": self.block.to_json(), "worker": self.worker, "reason": self.reason}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "Fault":
-        return cls(BlockRef.from_json(fields["block"]), WorkerId(fields["worker"]), fields["reason"])
 
     def __str__(self) -> str:
         where = f"worker {self.worker}, " if self.worker else ""

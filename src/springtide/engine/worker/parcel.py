@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
+from springtide import codec
 from springtide.engine.wire.commit_record import MapStats
 
 INSTANCE = "__springtide_instance"
@@ -80,7 +81,7 @@ def unpack(batches: list[pa.RecordBatch]) -> Received:
     payloads: list[tuple[int, bool, pa.Buffer]] = []
     for batch in batches:
         for text in batch.column("stats").drop_null().to_pylist():
-            stats += MapStats.from_json(text)
+            stats += codec.loads(MapStats, text)
         columns = (batch.column("number").to_pylist(), batch.column("backup").to_pylist(), batch.column("payload"))
         payloads += [(n, backup, data.as_buffer()) for n, backup, data in zip(*columns, strict=True) if data.is_valid]
     payloads.sort(key=lambda payload: payload[0])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from springtide import codec
 from springtide.engine.wire.commit_record import MapStats
 from springtide.engine.worker.hot_keys import hot_keys
 from springtide.engine.worker.parcel import pack, parcel, pieces
@@ -62,7 +63,7 @@ class PrepareRows:
             for rows in pieces(ready.rows):
                 yield from self._parcels(rows, number)
                 number += 1
-        yield parcel(0, total.to_json(), None)
+        yield parcel(0, codec.dumps(total), None)
 
     def arrivals(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ready]:
         """Rows ready for the update, chunk by chunk, and what was seen on the way.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from springtide import faults
+from springtide import codec, faults
 from springtide.blocks.block import OUTPUT
 from springtide.engine.wire.commit_record import CommitRecord, MapStats
 from springtide.engine.wire.stopwatch import Stopwatch
@@ -48,7 +48,7 @@ class Capture:
         # Waiting for rows is reading them, and the stateless steps that make them: work of this step.
         stats = MapStats(rows.num_rows, busy_s=max(0.0, watch["idle"] - FIRST_ROWS_S))
         record = CommitRecord(instance, output=output, stats=stats, report=report)
-        yield pa.RecordBatch.from_pydict({"record": [record.to_json()]})
+        yield pa.RecordBatch.from_pydict({"record": [codec.dumps(record)]})
 
 
 @dataclass(frozen=True)

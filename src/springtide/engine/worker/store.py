@@ -1,13 +1,11 @@
 """Making state durable: each worker stores the runs that it alone has."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
-from springtide import faults
+from springtide import codec, faults
 from springtide.blocks.block import BlockRef
 from springtide.blocks.errors import Unsound
 from springtide.blocks.local import LocalBlocks
@@ -43,7 +41,7 @@ class StoreRuns:
             if deposit.worker in wanted:
                 stored = store(deposit, blocks, self.parts.get(WorkerId(here()), {}))
                 faults.fire("deposit.written")
-                yield pa.RecordBatch.from_pydict({"record": [json.dumps([number, stored.to_json()])]})
+                yield pa.RecordBatch.from_pydict({"record": [codec.dumps([number, stored])]})
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,6 @@ class Stored:
 
     refs: tuple[BlockRef, ...] = ()
     faults: tuple[Fault, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {"refs": [ref.to_json() for ref in self.refs], "faults": [fault.to_json() for fault in self.faults]}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "Stored":
-        refs = tuple(BlockRef.from_json(ref) for ref in fields["refs"])
-        return cls(refs, tuple(Fault.from_json(fault) for fault in fields["faults"]))
 
 
 def store(deposit: Deposit, blocks: LocalBlocks, parts: Parts) -> Stored:

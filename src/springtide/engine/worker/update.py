@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from springtide import faults
+from springtide import codec, faults
 from springtide.blocks.block import BACKUP, OUTPUT, PENDING, RUN, BlockRef
 from springtide.blocks.local import LocalBlocks
 from springtide.blocks.slice_set import SliceSet
@@ -155,7 +155,7 @@ class Update:
 
 
 def _batch(record: CommitRecord) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"record": [record.to_json()]})
+    return pa.RecordBatch.from_pydict({"record": [codec.dumps(record)]})
 
 
 def _expiry_range(rows: pa.Table, layout: Layout) -> tuple[int, int] | None:

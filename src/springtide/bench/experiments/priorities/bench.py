@@ -50,13 +50,14 @@ class Cycle:
 
 
 def cycles(played: Played) -> list[Cycle]:
-    """What each query got in each cycle since the load began."""
+    """What each query got in each whole cycle since the load began."""
     found: list[Cycle] = []
+    last = int(played.scenario.seconds // CYCLE_S) - 1
     for app in played.apps:
         sums: dict[tuple[int, str], list[QueryReport]] = {}
         for report in app.reports:
             number = int((report.ended_at - played.began_at) // CYCLE_S)
-            for query in report.queries if number >= 0 else ():
+            for query in report.queries if 0 <= number <= last else ():
                 sums.setdefault((number, query.query), []).append(query)
         for (number, name), some in sums.items():
             at = played.began_at + number * CYCLE_S
@@ -136,7 +137,8 @@ def _findings(found: Mapping[str, Played]) -> Findings:
     for name, played in found.items():
         seen = cycles(played)
         below, inverted, moved = below_minimum(seen), inversions(seen), list(moves(played))
-        error = sum(abs(c.offered - c.processed - c.shed - c.dead_letters) for c in seen)
+        queries = [query for app in played.apps for report in app.reports for query in report.queries]
+        error = sum(abs(q.offered - q.processed - q.shed - q.dead_letters) for q in queries)
         for figure, value in zip(totals, (len(below), len(inverted), len(moved), error), strict=True):
             totals[figure] += value
         worst = max((r.latency_s or 0.0 for app in played.apps for r in app.reports), default=0.0)

@@ -2,8 +2,8 @@
 
 Both are started and warmed before anything is measured, each in its own process and Spark. The capacity is measured of
 both in turn, by full epochs that follow each other while drives come; the load is derived from that of the one without
-shedding. Then drives are injected to one while the other
-is idle, and the other way round. How fast the machine itself was is watched all the time.
+shedding. Then drives are injected to one while the other is idle, and the other way round. How fast the machine itself
+was is watched all the time.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,25 +85,31 @@ class ShedBench:
     epochs: tuple[int, float] = (Staging.epochs, Staging.epoch_s)
     """With which the capacity is measured: how many, and the seconds that each takes at least."""
     turns: int = 2
-    """How often the capacity of each is measured."""
+    """How often the capacity of each is measured; 0 for once, and only of the one that the load is derived from."""
     rounds: int = 3
     """Of the costs of rows; without any they are not measured."""
+    detail: int = Staging.detail
+    """Of the city's streets: what a drive costs is in proportion."""
     runs: int = 1
     """Injections to the app that may shed, one after the other; the capacity is measured anew before each."""
 
     @classmethod
     def quick(cls, factor: float = FACTOR, step: bool = False, runs: int = 1) -> "ShedBench":
-        """Shorter phases, the capacity measured once, and no costs of rows: of a few drives they would be noise."""
+        """Shorter phases, one capacity measured once, and no costs of rows: of a few drives they would be noise.
+
+        Fewer drives that cost more: so most of an epoch is work that a cold JVM does not slow down.
+        """
         return cls(
             factor,
             step,
-            phases_s=(3.0, 9.0, 2.0, 3.0),
-            settle_s=3.0,
+            phases_s=(1.0, 10.0, 1.0, 2.0),
+            settle_s=2.0,
             warm_s=6.0,
-            bursts=(1_000, 2_000),
-            epochs=(2, 1.0),
-            turns=1,
+            bursts=(600, 600),
+            epochs=(2, 2.0),
+            turns=0,
             rounds=0,
+            detail=4 * Staging.detail,
             runs=runs,
         )
 
@@ -155,7 +161,7 @@ class ShedBench:
         wanted = {WITHOUT: dict.fromkeys(MINIMA, 1.0), WITH: MINIMA}
         epochs, epoch_s = self.epochs
         stagings = [
-            Staging(name, servers, place.scratch / name, minima, self.warm_s, self.bursts, epochs, epoch_s)
+            Staging(name, servers, place.scratch / name, minima, self.warm_s, self.bursts, epochs, epoch_s, self.detail)
             for name, minima in wanted.items()
         ]
         with ThreadPoolExecutor() as threads:
@@ -197,7 +203,7 @@ class ShedBench:
         for name, cost in (measured.costs or {}).items():
             table.one(name, cost, "1.1" if name == "cost_of_kept_row" else "0.1")
         _machine(measured, table)
-        table.both("capacity_rows_per_s", {name: round(measured.capacities[name]) for name in (WITH, WITHOUT)})
+        table.both("capacity_rows_per_s", {name: measured.capacities.get(name) for name in (WITH, WITHOUT)})
         figures["rows_with"] = ours.sent
         series = {query: (minimum, accuracies(ours, query)) for query, minimum in MINIMA.items()}
         return Findings(
@@ -223,6 +229,10 @@ class ShedBench:
 
 def _capacities(without: "_StagedApp", with_: "_StagedApp", turns: int) -> tuple[dict[str, float], int]:
     """Drives a second that each keeps up with, measured in turn; and the drives of a long burst."""
+    if not turns:
+        only = without.ask(Staged.capacity)
+        with_.burst(only.burst.rows)  # As warm as the other.
+        return {WITHOUT: only.rows_per_s}, only.burst.rows
     found = [(without.ask(Staged.capacity), with_.ask(Staged.capacity)) for _ in range(turns)]
     capacities = {
         name: median(capacity.rows_per_s for capacity in told)

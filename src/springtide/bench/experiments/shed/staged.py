@@ -154,10 +154,12 @@ class Staged:
         return [report for report in self._running.reports[since:] if report.rows_in >= each * len(TOPICS)]
 
     def _long_burst(self) -> Burst:
-        """Bursts grow until an epoch is long because of its drives.
+        """Bursts grow until an epoch is long because of its drives, if they may grow.
 
         Each is sent twice, as an epoch may also be long because of something else.
         """
+        if self._burst_rows >= self._largest:
+            return self.burst(self._burst_rows)
         idle_s = self.burst(FEW).seconds
         while True:
             found = min((self.burst(self._burst_rows) for _ in range(2)), key=lambda burst: burst.seconds)
