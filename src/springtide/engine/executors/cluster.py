@@ -53,7 +53,6 @@ class Cluster:
         self._demand = shared.join()
         self._placement = Placement(spark, WORKER_PROPERTY)
         self._known = KnownWorkers(zones)
-        self._warm: set[WorkerId] = set()
 
     def alive(self) -> frozenset[WorkerId]:
         """Who is registered with Spark now."""
@@ -66,7 +65,6 @@ class Cluster:
             for executor in self._executors.all().values():
                 self._known.learn(executor.id, executor.host, executor.slots)
             self._known.forget(alive)
-            self._warm &= alive
         return self._known.among(alive)
 
     def employ(self, employed: Employed) -> None:
@@ -144,7 +142,8 @@ class Cluster:
 
         Ends early if they are not wanted any more.
         """
-        known = [(w, self._known.get(w)) for w in workers if w not in self._warm]
+        warm = self._known.warm(workers)
+        known = [(w, self._known.get(w)) for w in workers if w not in warm]
         cold = [w for w, worker in known if worker is not None for _ in range(worker.slots + 1)]
         if cold:
             for _ in range(WARM_ROUNDS):
@@ -152,8 +151,8 @@ class Cluster:
                     break
                 with self.watch.job("app", "warming up workers"):
                     rows = practice(self.spark, len(cold), lambda frame: self.place(frame, cold)).collect()
-                self._warm |= {WorkerId(row.record) for row in rows}
-        return frozenset(w for w in workers if w in self._warm)
+                self._known.warmed(WorkerId(row.record) for row in rows)
+        return self._known.warm(workers)
 
     def stop(self) -> None:
         """The app has ended."""
