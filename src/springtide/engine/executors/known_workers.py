@@ -42,7 +42,7 @@ class KnownWorkers:
             self._known = {**self._known, worker: Worker(worker, host, max(1, slots - 1), zone)}
 
     def forget(self, alive: Set[WorkerId]) -> None:
-        """Only the last to go are remembered. Who came after `alive` was asked for is none of them: it is the newest."""
+        """Remember only the last to go. Who came after `alive` was asked for stays: no other is as new."""
         with self._changing:
             gone = self._gone(alive)[:-REMEMBERED]
             if gone:
