@@ -19,7 +19,7 @@ from springtide.bench.experiments.shed.figures import (
     recovered_cycles,
 )
 from springtide.bench.experiments.shed.overload import Arrivals, Overload, Overloaded
-from springtide.bench.experiments.shed.staged import throughput
+from springtide.bench.experiments.shed.staged import since_full, throughput
 from springtide.metrics.report import EpochReport, Phases, QueryReport, SourceReport
 
 BEGAN_S = 1000.0
@@ -114,8 +114,14 @@ def test_accuracies_are_those_of_cycles_with_drives() -> None:
 
 
 def test_the_capacity_counts_what_lies_between_epochs() -> None:
-    """Epochs end every 2 s, and the first one tells only when the next began."""
-    assert throughput(track([900, 100, 200, 300], [0] * 4).reports) == pytest.approx(2 * (100 + 200 + 300) / 6.0)
+    """Six seconds from the end of the first full epoch to that of the last; epochs may take 400 rows of two topics."""
+    reports = since_full(track([7, 900, 200, 300, 210], [0] * 5).reports, 400)
+    assert throughput(reports, 400) == pytest.approx(2 * (200 + 300 + 210) / 6.0)
+
+
+def test_there_is_no_capacity_if_the_app_works_off_all_that_comes() -> None:
+    reports = since_full(track([7, 900, 200, 199, 210], [0] * 5).reports, 400)
+    assert throughput(reports, 400) is None
 
 
 def test_the_rate_is_low_then_rises_stays_and_falls() -> None:

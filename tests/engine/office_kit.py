@@ -8,7 +8,9 @@ from typing import cast
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.engine.executors.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.executors.tagged_jobs import TaggedJobs
-from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.growth import Growth
+from springtide.engine.migrate.live_steps import LiveSteps
+from springtide.engine.migrate.migrator import Migrator
 from springtide.engine.migrate.stop_and_swap import StopAndSwap
 from springtide.engine.ownership.roster import Roster, ring_replicas
 from springtide.engine.ownership.shared_roster import SharedRoster
@@ -137,15 +139,9 @@ class Office:
         self.cancelled = jobs.cancelled
         self.shared, cluster = SharedRoster(self.roster), cast(Cluster, self.cluster)
         self.stopping = StopAndSwap(self.shared, cluster, self.restore, jobs.cancel, 0.0)
-        self.migrator = Migrator(
-            self.shared,
-            cluster,
-            self.stopping,
-            lambda: self.copied_bytes,
-            start_s=1.0,
-            ready_s=ready_s,
-            clock=self.clock,
-        )
+        growth = Growth(self.shared, cluster, 1.0)
+        steps = LiveSteps(self.shared, growth, lambda: self.copied_bytes, ready_s, self.clock)
+        self.migrator = Migrator(self.shared, cluster, growth, steps, self.stopping)
         tagged = cast(TaggedJobs, jobs)
         self.recovery = Recovery(self.shared, cluster, self.migrator, tagged, 1.0)
         nobody, nowhere = cast(Replicator, None), Storage("", "")

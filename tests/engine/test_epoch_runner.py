@@ -10,13 +10,19 @@ import pyarrow as pa
 import pytest
 
 from springtide import App, agg, sources
+from springtide.blocks.collect import Collector
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest
 from springtide.blocks.store import LocalStore
 from springtide.dataflow.errors import StepFailed
 from springtide.engine.durability.history import History
 from springtide.engine.durability.interval import Interval
+from springtide.engine.epoch.binding import BoundGraph
+from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.computed import Computed
+from springtide.engine.epoch.inputs import Inputs
+from springtide.engine.epoch.publisher import Publisher
+from springtide.engine.epoch.reporter import Reporter
 from springtide.engine.epoch.runner import EpochRunner, Stopped
 from springtide.engine.epoch.source_progress import Progress
 from springtide.engine.wire.retry_signals import Replan
@@ -80,6 +86,21 @@ class Pool:
         return ()
 
 
+class Computing(EpochComputation):
+    """Epochs of nothing, that fail as often as the driver's test wants."""
+
+    def __init__(self, bound: BoundGraph, inputs: Inputs, driver: "Driver") -> None:
+        super().__init__("app", bound, inputs, driver.history, cast(Any, driver.pool))
+        self.driver = driver
+
+    def __call__(self, frames: object, epoch: Epoch, parent: Manifest | None, plan: Any, *rest: object) -> Computed:
+        self.driver.events.append(f"compute {epoch} under plan {plan.version}")
+        self.driver.meanwhile()
+        if self.driver.failing:
+            raise self.driver.failing.pop(0)
+        return Computed(Manifest("app", epoch, "" if parent is None else parent.id, plan.version, 1), parent)
+
+
 class Driver:
     """A runner on a checkpoint of its own or of an earlier driver."""
 
@@ -106,26 +127,16 @@ class Driver:
             several=False, sheds=False, split=lambda batch: {"rows": batch}, counted=lambda batch: (batch, None)
         )
         self.pool = Pool()
+        pool = cast(Any, self.pool)
         self.runner = EpochRunner(
-            "app",
-            cast(Any, bound),
-            cast(Any, inputs),
             self.history,
-            cast(Any, self.pool),
-            store,
-            1,
-            Progress(graph),
-            self._reported,
+            pool,
+            Collector(self.history.log, store),
+            Computing(cast(Any, bound), cast(Any, inputs), self),
+            Publisher(cast(Any, bound), self.history, pool),
+            Reporter("app", graph, Progress(graph), self._reported),
         )
-        self.runner._compute = cast(Any, self._computed)
         self.runner._prepared = True
-
-    def _computed(self, frames: object, epoch: Epoch, parent: Manifest | None, plan: Any, *rest: object) -> Computed:
-        self.events.append(f"compute {epoch} under plan {plan.version}")
-        self.meanwhile()
-        if self.failing:
-            raise self.failing.pop(0)
-        return Computed(Manifest("app", epoch, "" if parent is None else parent.id, plan.version, 1), parent)
 
     def _reported(self, report: EpochReport) -> None:
         self.events.append(f"report {report.epoch}")

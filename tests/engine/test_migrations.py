@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from office_kit import LIVE, SLICES, STEP, A, B, C, D, Office, until
 
-from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.migrator import Migrator
 from springtide.ids import SliceId
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.step import Options

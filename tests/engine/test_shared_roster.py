@@ -101,6 +101,17 @@ def test_nobody_waits_for_the_cluster_while_calling_a_growth_off() -> None:
     assert (migration.state, office.roster.wanted, held) == ("cancelled", 2, [])
 
 
+def test_a_growth_ends_with_the_app_whose_workers_have_not_come() -> None:
+    office = Office([A, B])
+    office.cluster.slow = True
+    office.epoch()
+    migration = office.migrator.scale(3, "progressive", Options())
+    until(lambda: 3 in office.cluster.asked)
+    office.migrator.stop()
+    assert all(thread.name != "springtide-growing" for thread in threading.enumerate())
+    assert (migration.state, migration.message, office.cluster.asked[-1]) == ("cancelled", "the app has ended", 2)
+
+
 def test_when_all_are_lost_another_is_waited_for_while_nobody_holds_it() -> None:
     office = Office([A, B])
     office.epoch()

@@ -34,12 +34,13 @@ class Collector:
         self.store = blocks or log.store
         """Where the blocks are."""
         self._retained: list[Manifest] = []
-        self._waiting: set[str] = set()
+        self._waiting = set[str]()
         """Blocks that no manifest names any more, and that somebody still needs."""
         self._next_sweep = SWEEP_EVERY - 1
 
     def start(self, head: Manifest | None) -> Garbage:
-        """Before the first epoch: remember what is live, and sweep up what earlier drivers left."""
+        """Before the first epoch, or the first after going back: remember what is live, sweep up what others left."""
+        self._retained, self._waiting, self._next_sweep = [], set(), SWEEP_EVERY - 1
         if head is None:
             return Garbage()
         self._retained = [*self._before(head), head]

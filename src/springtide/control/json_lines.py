@@ -46,7 +46,7 @@ class Lines:
         return min(self._lines, default=0)
 
     def _rotate(self) -> None:
-        """A file begins: the oldest go, so that as many are left as are kept, with that one."""
+        """A file begins: the oldest go, so that there are `kept` files with the new one."""
         left = rotate(self.store, self.directory, self.kept - 1)
         if left:
             oldest = int(left[0].partition(".")[0])

@@ -114,7 +114,7 @@ class Dataflow:
 
 
 def linear(tasks: int) -> Dataflow:
-    """So many tasks in a row."""
+    """The number of tasks in a row."""
     parents = (SOURCE, *(f"task-{number}" for number in range(1, tasks)))
     row = tuple(Task(f"task-{number}", (parent,)) for number, parent in enumerate(parents, 1))
     return Dataflow("linear" if tasks == 5 else f"linear-{tasks}", row)

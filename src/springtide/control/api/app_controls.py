@@ -1,5 +1,6 @@
 """What can be asked of a running app, answered by its pool."""
 
+import threading
 from typing import Any
 
 from springtide.blocks.slice_set import SliceSet
@@ -28,8 +29,11 @@ class RunningControls:
         self.app = app
         self._running, self._graph, self._store = running, graph, store
         self._adapted = AdaptedRunning(graph, running)
+        self._turn = threading.Lock()
+        """Of whoever starts or ends the loop."""
         self._loop: Loop | None = None
         self._told: Adapt | None = None
+        self._ended = False
 
     def status(self) -> dict[str, Any]:
         last = self._running.reports[-1] if self._running.reports else None
@@ -89,23 +93,32 @@ class RunningControls:
         """In place of what went on before; within what there is room for."""
         wanted = asked.within(self._running.pool.cluster.capacity())
         stable = wanted.stable(node.name for node in self._graph.of(Keyed))
-        self.stop()
-        ledger = Ledger(self._store, wanted.policy, wanted.strategy)
-        self._loop = Loop(self._adapted, stable.consider, ledger, wanted.pace(), wanted.strategy)
-        self._told = wanted
-        self._adapted.force = wanted.force
-        self._loop.start()
+        with self._turn:
+            if self._ended:
+                raise Refused(f"{self.app!r} has ended")
+            self._end_loop()
+            ledger = Ledger(self._store, wanted.policy, wanted.strategy)
+            self._loop = Loop(self._adapted, stable.consider, ledger, wanted.pace(), wanted.strategy)
+            self._told = wanted
+            self._adapted.force = wanted.force
+            self._loop.start()
         return wanted
 
     def rest(self) -> dict[str, Any]:
-        if self._told is None:
-            raise Refused(f"{self.app!r} does not adapt by itself: there is nothing to stop")
-        told = self._told
-        self.stop()
+        with self._turn:
+            if self._told is None:
+                raise Refused(f"{self.app!r} does not adapt by itself: there is nothing to stop")
+            told = self._told
+            self._end_loop()
         return told.to_json()
 
     def stop(self) -> None:
-        """End the loop; a change under way goes on."""
+        """The app ends, and so does the loop, for good; a change under way goes on."""
+        with self._turn:
+            self._ended = True
+            self._end_loop()
+
+    def _end_loop(self) -> None:
         if self._loop is not None:
             self._loop.stop()
         self._loop = self._told = None

@@ -22,7 +22,7 @@ log = room_logger(__name__)
 
 MOST_BYTES = 64 * 1024
 READ_ON_BYTES = 16 * MOST_BYTES
-"""So much of an oversized body is read and dropped: closing at once could reset the connection before
+"""How much of an oversized body is read and dropped: closing at once could reset the connection before
 the client has seen the answer."""
 
 STATUS: dict[type[Refused], int] = {Unknown: 404, Busy: 409, Refused: 400}

@@ -16,6 +16,7 @@ from springtide.control.api.limits import ApiLimits, LimitedProtocol
 from springtide.control.api.protocol import Controls
 from springtide.control.api.routes import make_api
 from springtide.errors import SpringtideError
+from springtide.waits import let_go
 
 START_S = 10.0
 STOP_S = 5.0
@@ -130,7 +131,7 @@ class _Serving(uvicorn.Server):
     def end(self) -> None:
         self.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(STOP_S)
+            let_go(self._thread, STOP_S)
         self.force_exit = True
         self._listening.close()
 

@@ -26,7 +26,7 @@ log = room_logger(__name__)
 FEWEST = 100
 """Rows that a source may give in an epoch, however dear they are."""
 JUMP = 1.15
-"""So many times the rows that the last decision was made for are no noise, and not to wait for the next one."""
+"""Times the rows that the last decision was made for; if more come, the next decision is made at once."""
 
 
 @dataclass
@@ -71,14 +71,17 @@ class SheddingController:
     def leave(self, app: str) -> None:
         """An app has ended; with the last that may shed, so do the cycles."""
         with self._turn:
-            self._tenants.pop(app, None)
+            ended = self._tenants.pop(app, None)
             self._memory.comes.pop(app, None)
             self._approach.forget(app)
             self._memory.offers.pop(app, None)
-            if any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
-                return
-            thread, self._thread = self._thread, None
-            self._stopped.set()
+            thread = None
+            if not any(tenant.graph.may_shed for tenant, _ in self._tenants.values()):
+                thread, self._thread = self._thread, None
+                self._stopped.set()
+        if ended is not None:
+            _, shed_log = ended
+            _write(shed_log)
         if thread is not None and thread is not threading.current_thread():
             let_go(thread)
 
@@ -107,7 +110,19 @@ class SheddingController:
         return False
 
     def cycle(self) -> QodDecision | None:
-        """Look, decide, record, enact; None if there was too little to see."""
+        """Look, decide, enact and record; None if there was too little to see."""
+        decision = self._decide()
+        self._record()
+        return decision
+
+    def _record(self) -> None:
+        """Write down what was decided, while apps may come and go: one's store may keep its writer waiting."""
+        with self._turn:
+            logs = [shed_log for _, shed_log in self._tenants.values()]
+        for shed_log in logs:
+            _write(shed_log)
+
+    def _decide(self) -> QodDecision | None:
         with self._turn:
             memory = self._memory
             memory.at = self.clock()
@@ -167,7 +182,7 @@ class SheddingController:
             tenant.admit(rows)
         _, shed_log = self._tenants[tenant.app]
         before = shed_log.last
-        shed_log.add(
+        shed_log.note(
             ShedDecision(
                 self.clock(),
                 wanted,
@@ -192,15 +207,24 @@ class SheddingController:
         try:
             tenant.move(step, instance[1], target)
         except Refused as refused:
-            shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",)))
+            shed_log.note(ShedDecision(self.clock(), tenant.accuracy, {}, (f"{reason}; refused: {refused}",)))
         else:
             self._memory.warming = (*self._memory.warming, WarmUp(instance, self.clock(), machine=target))
-            shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
+            shed_log.note(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
 
     def _note(self, reason: str) -> None:
         with self._turn:
             for tenant, shed_log in self._tenants.values():
-                shed_log.add(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
+                shed_log.note(ShedDecision(self.clock(), tenant.accuracy, {}, (reason,)))
+        self._record()
+
+
+def _write(shed_log: ShedLog) -> None:
+    """Write what was noted; if the store fails, it is tried again with what comes next."""
+    try:
+        shed_log.write()
+    except Exception as error:
+        log.warning("what the controller decided could not be written: %s: %s", type(error).__name__, error)
 
 
 def _row_cpu(offers: Mapping[Tenant, Offer], model: Model, decision: QodDecision) -> dict[str, float]:

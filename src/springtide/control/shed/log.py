@@ -1,5 +1,6 @@
 """What the controller decided for one app, cycle by cycle; JSON lines in the checkpoint, where it changed."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,14 +46,24 @@ class ShedLog:
         for entry in before[-CHUNK:]:
             self._lines.remember(entry.number, codec.plain(entry))
         self.last = before[-1] if before else None
+        self._unwritten: list[ShedDecision] = []
+        self._writing = threading.Lock()
 
-    def add(self, decision: ShedDecision) -> None:
-        """Note a decision, if it is another one than before."""
+    def note(self, decision: ShedDecision) -> None:
+        """Note a decision, if it is another one than before; `write` keeps it."""
         last = self.last
         if last is not None and _same(last, decision):
             return
         self.last = replace(decision, number=1 if last is None else last.number + 1)
-        self._lines.put(self.last.number, codec.plain(self.last))
+        self._unwritten.append(self.last)
+
+    def write(self) -> None:
+        """Write what was noted. It waits for the store, so nobody calls it who holds up others."""
+        with self._writing:
+            while self._unwritten:
+                decision = self._unwritten[0]
+                self._lines.put(decision.number, codec.plain(decision))
+                del self._unwritten[0]
 
 
 def _same(before: ShedDecision, now: ShedDecision) -> bool:

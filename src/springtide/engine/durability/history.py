@@ -51,6 +51,11 @@ class History:
                 self._rewind()
         self.durability = Durability(self._checkpoints, every, deposit, self.head)
 
+    @property
+    def generation(self) -> int:
+        """The driver's, of those that this checkpoint has had."""
+        return self.log.fence.generation
+
     @cached_property
     def lineage(self) -> str:
         """The checkpoint's own id, known once its first query has started."""

@@ -19,6 +19,7 @@ from springtide.engine.worker.prepare import HASH
 from springtide.state.aggregates.estimate import Estimated
 from springtide.state.errors import UnsupportedKey
 from springtide.state.keys import check_key_type
+from springtide.state.layout import Layout
 from springtide.state.logic import Logic
 
 
@@ -29,6 +30,11 @@ class BoundGraph:
     graph: Graph
     schemas: Mapping[str, pa.Schema]
     logics: Mapping[str, Logic]
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """By keyed step: how its state is laid out."""
+        return {step: logic.layout for step, logic in self.logics.items()}
 
     def input_of(self, step: str) -> pa.Schema:
         """The columns a step with one parent gets."""

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
+
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.dataflow.graph import Keyed
 from springtide.engine.durability.history import History
@@ -13,6 +15,7 @@ from springtide.engine.epoch.accounts import accounts, shed_for
 from springtide.engine.epoch.binding import BoundGraph
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
+from springtide.engine.epoch.inputs import Inputs
 from springtide.engine.epoch.keyed_step import Setting, Updated, run_capture, run_keyed
 from springtide.engine.ownership.standby import Kept
 from springtide.engine.pool.protocol import ExecutorPool
@@ -22,6 +25,7 @@ from springtide.ids import Epoch
 from springtide.metrics.report import OperatorReport
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan
+from springtide.plan.shedding import Shedding
 
 FEW_ROWS = 20_000
 """An epoch with fewer rows costs less without preparing them before the shuffle."""
@@ -49,11 +53,15 @@ class Done:
 class EpochComputation:
     """Computes epochs for an app; what it makes is not true before its manifest is committed."""
 
-    def __init__(self, app: str, bound: BoundGraph, history: History, pool: ExecutorPool, generation: int) -> None:
-        self.app, self.bound, self.history, self.pool = app, bound, history, pool
-        self.generation = generation
+    def __init__(self, app: str, bound: BoundGraph, inputs: Inputs, history: History, pool: ExecutorPool) -> None:
+        self.app, self.bound, self.inputs, self.history, self.pool = app, bound, inputs, history, pool
         self._rows_in: dict[str, int] = {}
         """By keyed step: the rows of its last epoch, the guess for the next."""
+
+    def frames(self, batch: DataFrame, epoch: Epoch, shedding: Shedding) -> EpochDataFrames:
+        """The rows of a micro-batch, ready to be computed with, or to be published again."""
+        rows, taken = self.inputs.counted(batch)
+        return EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, shedding, taken)
 
     def __call__(
         self, frames: EpochDataFrames, epoch: Epoch, parent: Manifest | None, plan: Plan, housekeeping: Housekeeping
@@ -91,7 +99,7 @@ class EpochComputation:
             epoch,
             "" if parent is None else parent.id,
             setting.plan.version,
-            self.generation,
+            self.history.generation,
             done.operators,
             dict(frames.outputs),
             offsets(logged, self.history.sources),

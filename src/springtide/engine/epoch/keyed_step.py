@@ -11,6 +11,7 @@ from springtide.blocks.manifest import OperatorState, Pending
 from springtide.blocks.slice_set import SliceSet
 from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.epoch.dataframes import EpochDataFrames
+from springtide.engine.epoch.event_time import after_epoch, moment_of, watermark_of
 from springtide.engine.epoch.shuffle import RowShuffle
 from springtide.engine.executors.scheduler_pools import priority
 from springtide.engine.ownership.standby import Backup, Kept
@@ -27,7 +28,7 @@ from springtide.ids import Epoch, InstanceId, SliceId, WorkerId
 from springtide.metrics.report import OperatorReport
 from springtide.plan.plan import OperatorPlan, Plan
 from springtide.plan.routes import routes
-from springtide.state.logic import BEGINNING_US, Moment
+from springtide.state.logic import Moment
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    moment = replace(_moment(state, logic.late_us), kept=_kept_of(node.name, frames), now_us=setting.now_us)
+    moment = replace(moment_of(state, logic.late_us), kept=_kept_of(node.name, frames), now_us=setting.now_us)
     tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
     behind = setting.pool.state.takeovers(node.name, state)
     for takeover in behind:
@@ -106,7 +107,7 @@ def run_keyed(
         after.keys,
         sum(run.size_bytes for run in after.runs),
         len(after.runs),
-        None if logic.late_us is None or moment.watermark_us == BEGINNING_US else moment.watermark_us,
+        watermark_of(moment, logic.late_us),
         time.perf_counter() - start,
         sum(r.durable_reads for r in records),
         sum(r.backup.size_bytes for r in records if r.backup is not None),
@@ -172,14 +173,6 @@ def _kept_of(step: str, frames: EpochDataFrames) -> float:
     return min(frames.shedding.share(producer, step) for producer in producers) or 1.0
 
 
-def _moment(state: OperatorState, late_us: int | None) -> Moment:
-    """Event time at the start of an epoch: what earlier epochs have shown."""
-    if late_us is None or state.newest_us is None:
-        return Moment()
-    before = BEGINNING_US if state.watermark_us is None else state.watermark_us
-    return Moment(max(before, state.newest_us - late_us), before)
-
-
 def _advance(
     state: OperatorState,
     records: list[CommitRecord],
@@ -187,13 +180,7 @@ def _advance(
     stats: MapStats,
 ) -> OperatorState:
     keys = state.keys + sum(r.keys_added - r.keys_removed for r in records)
-    newest = max(stats.newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)
-    after = replace(
-        state,
-        keys=keys,
-        newest_us=None if newest == BEGINNING_US else newest,
-        watermark_us=None if moment.watermark_us == BEGINNING_US else moment.watermark_us,
-    )
+    after = replace(after_epoch(state, moment, stats.newest_us), keys=keys)
     for record in records:
         gone: dict[str, frozenset[SliceId]] = {}
         for name, slices in record.replaced:

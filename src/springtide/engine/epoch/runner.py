@@ -1,46 +1,35 @@
 """One epoch: read the plan, update every keyed step, commit the manifest, publish, collect garbage."""
 
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from springtide import faults
 from springtide.blocks.collect import Collector
-from springtide.blocks.errors import LineageBroken, TakenOver
+from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, TornManifest
-from springtide.blocks.store import Store
 from springtide.dataflow.errors import StepFailed
-from springtide.dataflow.graph import FINAL_ONLY, Keyed, Sink
 from springtide.engine.durability.history import History
-from springtide.engine.durability.spark_log import NOT_BEGUN
 from springtide.engine.durability.stop_state import StopState
-from springtide.engine.epoch.accounts import account_of, retold
-from springtide.engine.epoch.binding import BoundGraph
+from springtide.engine.epoch.accounts import retold
 from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
-from springtide.engine.epoch.inputs import Inputs
-from springtide.engine.epoch.sink_output import CommittedOutput
-from springtide.engine.epoch.source_progress import Progress
+from springtide.engine.epoch.publisher import Publisher
+from springtide.engine.epoch.reporter import Reporter
 from springtide.engine.executors.job_watch import LOOK_S
 from springtide.engine.executors.stall import Stalled
 from springtide.engine.pool.protocol import ExecutorPool
-from springtide.engine.shedding.rows_taken import RowsTaken
 from springtide.engine.spark.session import prepare_epoch_session
-from springtide.engine.wire.job_errors import explain, noted
+from springtide.engine.wire.job_errors import noted
 from springtide.engine.wire.retry_signals import GoBack, Halted, Replan
 from springtide.engine.wire.stopwatch import Stopwatch
 from springtide.engine.worker.cleanup import Housekeeping, Leftovers
 from springtide.ids import Epoch
-from springtide.metrics.account import Account
-from springtide.metrics.report import EpochReport, Phases
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan
 from springtide.plan.shedding import NOTHING
-from springtide.state.window import FINAL
 
 
 class Stopped(Exception):
@@ -52,24 +41,15 @@ class EpochRunner:
 
     def __init__(
         self,
-        app: str,
-        bound: BoundGraph,
-        inputs: Inputs,
         history: History,
         pool: ExecutorPool,
-        blocks: Store,
-        generation: int,
-        progress: Progress,
-        on_report: Callable[[EpochReport], None],
+        collector: Collector,
+        compute: EpochComputation,
+        publish: Publisher,
+        report: Reporter,
     ) -> None:
-        self.app, self.bound, self.inputs = app, bound, inputs
-        self.history, self.pool = history, pool
-        self.progress, self.on_report = progress, on_report
-        self._blocks = blocks
-        self.collector = Collector(history.log, blocks)
-        self.garbage = self.collector.start(history.head)
-        self.generation = generation
-        self._compute = EpochComputation(app, bound, history, pool, generation)
+        self.history, self.pool, self.collector = history, pool, collector
+        self._compute, self._publish, self._report = compute, publish, report
         self.failure: BaseException | None = None
         self.shedding = NOTHING
         """The shed rates of epochs to come."""
@@ -77,14 +57,12 @@ class EpochRunner:
         self.refused = False
         """An epoch came after the stop. Spark reports this as a failure of the query; it is not one."""
         self._stopped = self._prepared = False
-        self._ended_s: float | None = None
-        """When the last epoch of this run ended, on a clock that never jumps."""
         self._abandoned = False
         """Nobody waits for the epoch in flight any more, so it must not become true."""
         head = history.head
         self._leftovers = None if head is None else Leftovers(head.epoch, head.blocks())
         """What earlier drivers may have left on workers; gone with the first epoch."""
-        self._forget = self.garbage.blocks
+        self._forget = collector.start(head).blocks
         """Blocks whose local copies the next epoch's tasks remove."""
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> None:
@@ -140,9 +118,7 @@ class EpochRunner:
             self.failure = None
             dropped = self.history.go_back()
             self.pool.state.went_back(self.history.head)
-            self.collector = Collector(self.history.log, self._blocks)
-            self.garbage = self.collector.start(self.history.head)
-            self._forget = (*dropped, *self.garbage.blocks)
+            self._forget = (*dropped, *self.collector.start(self.history.head).blocks)
 
     def _run(self, batch: DataFrame, epoch: Epoch) -> None:
         faults.fire("epoch.start", epoch)
@@ -152,8 +128,7 @@ class EpochRunner:
                 prepare_epoch_session(batch.sparkSession)
                 self._prepared = True
             rates = self.history.shedding(epoch) or self.shedding
-            rows, taken = self.inputs.counted(batch)
-            frames = EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, rates, taken)
+            frames = self._compute.frames(batch, epoch, rates)
         with frames:
             head = self.history.head
             if head is not None and head.epoch == epoch:
@@ -176,10 +151,10 @@ class EpochRunner:
                 self.history.durability.committed(done.manifest, repeated=done.replayed)
                 pins = self.history.durability.pins()
                 pinned = self.pool.state.pinned() | pins.blocks
-                self.garbage = self.collector.committed(done.manifest, pinned, depositing=pins.depositing)
-                self._forget = (*self.garbage.blocks, *let_go)
+                garbage = self.collector.committed(done.manifest, pinned, depositing=pins.depositing)
+                self._forget = (*garbage.blocks, *let_go)
                 self._leftovers = None
-        self.on_report(self._report(done, frames, watch))
+        self._report(done, watch)
         faults.fire("report.after", epoch)
         if self.pool.due(Point.EPOCHS):  # Now, and not when the next rows have come.
             self.pool.swap(StopState(self.history))
@@ -208,15 +183,10 @@ class EpochRunner:
         with watch.part("commit"):
             if self._abandoned:
                 raise Stopped
-            done = replace(done, manifest=replace(done.manifest, account=self._account(done)))
+            done = replace(done, manifest=replace(done.manifest, account=self._report.account(done)))
             self.history.commit(done.manifest, done.parent)
         faults.fire("manifest.after", epoch)
         return replace(done, replayed=self.history.repeated(epoch))
-
-    def _account(self, done: Computed) -> Account:
-        """What became of an epoch's rows. All have been read by now: sinks get theirs from blocks."""
-        taken = done.taken or RowsTaken(self.progress.rows(done.manifest, done.parent), 0)
-        return account_of(self.bound.graph, done, taken.by_source, taken.malformed)
 
     def _replan(self, error: Exception, parent: Manifest | None, stalls: int) -> Plan:
         """Another plan; the same one for jobs that stalled the first time, as what held them up may be over."""
@@ -251,66 +221,3 @@ class EpochRunner:
 
     def _housekeeping(self) -> Housekeeping:
         return Housekeeping(self._forget, self.pool.departed(), self._leftovers)
-
-    def _publish(self, frames: EpochDataFrames, manifest: Manifest) -> None:
-        for sink in self.bound.graph.of(Sink):
-            faults.fire("publish.before", manifest.epoch)
-            doing = f"publishing epoch {manifest.epoch}"
-            try:
-                with self.pool.watch.job(sink.name, doing):
-                    sink.spec.publish(self._output(sink, frames, manifest))
-            except (StepFailed, TakenOver):
-                raise
-            except Exception as error:
-                raise explain(error, sink.name, doing) from error
-
-    def _output(self, sink: Sink, frames: EpochDataFrames, manifest: Manifest) -> CommittedOutput:
-        step = sink.parents[0]
-        node = self.bound.graph[step]
-        schema = self.bound.schemas[step]
-        key = self.bound.logics[step].layout.key.names if isinstance(node, Keyed) else schema.names
-        final_only = sink.mode == FINAL_ONLY
-        direct = None if final_only else manifest.outputs.get(step)
-
-        def frame() -> DataFrame:
-            rows = frames.committed(step)
-            return rows.filter(FINAL) if final_only else rows
-
-        return CommittedOutput(
-            manifest.epoch,
-            sink.name,
-            tuple(key),
-            schema,
-            frame,
-            direct,
-            self.pool.storage,
-            self.history.lineage,
-            self.generation,
-        )
-
-    def _report(self, done: Computed, frames: EpochDataFrames, watch: Stopwatch) -> EpochReport:
-        manifest, account = done.manifest, done.manifest.account
-        offsets_before = (NOT_BEGUN,) * self.history.sources if done.parent is None else done.parent.offsets
-        seen = self.progress.measure(manifest, done.parent, None if account is None else account.sources)
-        phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
-        before, self._ended_s = self._ended_s, time.monotonic()
-        return EpochReport(
-            self.app,
-            manifest.epoch,
-            seen.now,
-            manifest.plan,
-            done.replayed,
-            seen.rows_in,
-            0 if account is None else account.rows_out,
-            seen.lag_rows,
-            seen.latency_s,
-            0 if account is None else account.dead_letters,
-            phases,
-            done.reports,
-            done.retries,
-            seen.sources,
-            () if account is None else account.queries,
-            phases.total_s if before is None else max(phases.total_s, self._ended_s - before),
-            done.published_again,
-            manifest.offsets == offsets_before,
-        )

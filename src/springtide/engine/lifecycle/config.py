@@ -43,7 +43,7 @@ class RunConfig:
     session: SessionConfig = field(default_factory=SessionConfig)
     """How to make a Spark session if none is given."""
     most_workers: int | None = None
-    """So many it may take by itself later; None if it takes no more than there is room for."""
+    """The most workers that it may take by itself later; None if it takes no more than there is room for."""
     keep_reports: int = KEEP_REPORTS
     """How many epoch reports are kept in memory, the newest."""
 

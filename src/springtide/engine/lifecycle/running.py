@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from springtide.blocks.claim import Claim, claim
+from springtide.blocks.collect import Collector
 from springtide.blocks.errors import TakenOver
 from springtide.blocks.generation import SPARK, current, open_generation
 from springtide.blocks.leftovers import driver_name
@@ -25,7 +26,10 @@ from springtide.dataflow.accuracy import shedding
 from springtide.dataflow.graph import Source
 from springtide.engine.durability.history import History
 from springtide.engine.epoch.binding import bind
+from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.inputs import Inputs
+from springtide.engine.epoch.publisher import Publisher
+from springtide.engine.epoch.reporter import Reporter
 from springtide.engine.epoch.runner import EpochRunner
 from springtide.engine.epoch.sink_checks import check_sinks
 from springtide.engine.epoch.source_progress import Progress
@@ -50,13 +54,14 @@ from springtide.engine.lifecycle.start_pool import start_pool
 from springtide.engine.lifecycle.stop_condition import Covered
 from springtide.engine.ownership.slice_load import slice_load
 from springtide.engine.pool.elastic import ElasticPool
+from springtide.engine.pool.keyed_state import KeyedState
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.pool.store_job import StoreJob
 from springtide.engine.spark.connector_settings import equipped
 from springtide.engine.spark.internals import Nudges, admit
 from springtide.engine.spark.session import make_session, retaining
 from springtide.engine.worker.task_context import Storage
-from springtide.ids import SliceId, WorkerId
+from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.logs import room_logger
 from springtide.metrics.report import EpochReport
 from springtide.metrics.totals import Totals
@@ -157,17 +162,12 @@ class Running:
         self._watch.on_stuck = self.finish
         self._watch.start()
         storage = Storage(local, store.url, config.pool is not None, driver_name(held.generation))
-        self._pool = start_pool(
-            dataflow,
-            bound,
-            spark,
-            config,
-            storage,
-            self._watch,
-            ManifestLog(own).head(),
-            lambda: slice_load(self.reports),
-            self._on_start,
-        )
+        if config.pool is not None:
+            self._on_start(f"{config.pool.workers} workers")
+        head = ManifestLog(own).head()
+        version = PlanVersion(1 if head is None else head.plan + 1)
+        state = KeyedState(dataflow.name, bound.layouts, dataflow.slices, storage, version)
+        self._pool = start_pool(spark, state, config, self._watch, lambda: slice_load(self.reports))
         # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
         nudges = Nudges(spark) if config.pool is not None else None
         history = History(
@@ -181,15 +181,12 @@ class Running:
         progress = Progress(graph, store=own)
         self.at_end += [progress.close, history.durability.close]
         runner = EpochRunner(
-            dataflow.name,
-            bound,
-            inputs,
             history,
             self._pool,
-            store,
-            held.generation,
-            progress,
-            self._on_report,
+            Collector(history.log, store),
+            EpochComputation(dataflow.name, bound, inputs, history, self._pool),
+            Publisher(bound, history, self._pool),
+            Reporter(dataflow.name, graph, progress, self._on_report),
         )
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +12,9 @@ from springtide.engine.durability.stop_state import StopState
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.job_watch import JobWatch
 from springtide.engine.executors.tagged_jobs import TaggedJobs
-from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.growth import Growth
+from springtide.engine.migrate.live_steps import LiveSteps
+from springtide.engine.migrate.migrator import Migrator
 from springtide.engine.migrate.restore_job import RestoreJob
 from springtide.engine.migrate.stop_and_swap import StopAndSwap
 from springtide.engine.ownership.held_state import HeldState, ReplicatedState
@@ -21,16 +23,16 @@ from springtide.engine.ownership.shared_roster import SharedRoster
 from springtide.engine.ownership.standby import Standbys
 from springtide.engine.pool.copy_job import CopyJob
 from springtide.engine.pool.hire import ElasticPoolConfig, hire
+from springtide.engine.pool.keyed_state import KeyedState
 from springtide.engine.pool.pending_work import waiting
 from springtide.engine.pool.recovery import WATCH_S, Recovery
 from springtide.engine.pool.replicator import Replicator
 from springtide.engine.wire.retry_signals import Replan
 from springtide.engine.worker.task_context import Storage
-from springtide.ids import Epoch, PlanVersion, WorkerId
+from springtide.ids import Epoch, WorkerId
 from springtide.migration.phase import Point
 from springtide.plan.moves import SliceLoad
 from springtide.plan.plan import Plan
-from springtide.state.layout import Layout
 
 ATTEMPTS = 6
 """How often an epoch is tried before the app fails."""
@@ -136,46 +138,38 @@ class ElasticPool:
 
     def stop(self) -> None:
         self._stopping.stop()
+        self.migrator.stop()
         self.recovery.stop()
         self.replicator.stop()
         self.cluster.stop()
 
 
 def start_elastic(
-    app: str,
     spark: SparkSession,
-    layouts: Mapping[str, Layout],
-    slices: int,
-    storage: Storage,
+    state: KeyedState,
     config: ElasticPoolConfig,
-    version: PlanVersion,
     watch: JobWatch,
     heat: Callable[[], SliceLoad],
 ) -> ElasticPool:
     """A pool with its first workers, and with all that runs beside the epochs."""
     cluster = Cluster(spark, watch, config.zones)
     try:
-        ring, plan = hire(cluster, layouts, slices, config, version)
+        ring, plan = hire(cluster, state, config)
     except BaseException:
         cluster.stop()
         raise
     hurry = threading.Event()
     roster = SharedRoster(Roster(cluster, Standbys(), ring, plan, config.replicas, config.workers, hurry.set))
     cluster.employ(lambda: frozenset(worker.id for worker in roster.plan.workers))
-    copies = CopyJob(spark, cluster, storage, slices, watch)
-    replicator = Replicator(copies, roster, layouts, config.checkpoint_s, hurry)
-    jobs = TaggedJobs(spark.sparkContext, app)
-    restore = RestoreJob(spark, cluster, storage, watch)
-    migrator = Migrator(
-        roster,
-        cluster,
-        StopAndSwap(roster, cluster, restore, jobs.cancel, config.start_s),
-        lambda: replicator.copied_bytes,
-        heat,
-        start_s=config.start_s,
-        ready_s=config.ready_s,
-    )
+    copies = CopyJob(spark, cluster, state.storage, state.slices, watch)
+    replicator = Replicator(copies, roster, state.layouts, config.checkpoint_s, hurry)
+    jobs = TaggedJobs(spark.sparkContext, state.app)
+    restore = RestoreJob(spark, cluster, state.storage, watch)
+    growth = Growth(roster, cluster, config.start_s)
+    steps = LiveSteps(roster, growth, lambda: replicator.copied_bytes, config.ready_s)
+    stopping = StopAndSwap(roster, cluster, restore, jobs.cancel, config.start_s)
+    migrator = Migrator(roster, cluster, growth, steps, stopping, heat)
     recovery = Recovery(roster, cluster, migrator, jobs, config.start_s)
-    pool = ElasticPool(cluster, roster, migrator, replicator, recovery, jobs, storage)
+    pool = ElasticPool(cluster, roster, migrator, replicator, recovery, jobs, state.storage)
     pool.start()
     return pool

@@ -1,12 +1,11 @@
 """The first workers of an elastic pool: how many, and the plan that they begin with."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.python_check import check_elsewhere
 from springtide.engine.ownership.roster import ring_replicas
-from springtide.ids import PlanVersion
+from springtide.engine.pool.keyed_state import KeyedState
 from springtide.plan.plan import Plan, assign
 from springtide.plan.ring import Ring
 
@@ -33,16 +32,14 @@ class ElasticPoolConfig:
     """Start also with more workers than there is room for."""
 
 
-def hire(
-    cluster: Cluster, steps: Iterable[str], slices: int, config: ElasticPoolConfig, version: PlanVersion
-) -> tuple[Ring, Plan]:
+def hire(cluster: Cluster, state: KeyedState, config: ElasticPoolConfig) -> tuple[Ring, Plan]:
     """The first workers that come, warm, with an even share of every keyed step each."""
     cluster.check(config.workers, force=config.force)
     cluster.ask(config.workers)
     workers = cluster.wait_for(config.workers, config.start_s)[: config.workers]
     check_elsewhere(cluster.spark, TASKS_EACH * config.workers)
     cluster.warm_up([worker.id for worker in workers])
-    ring = Ring.even(slices, workers)
+    ring = Ring.even(state.slices, workers)
     owners = ring.owners()
     share = assign(owners, ring_replicas(ring, owners, config.replicas), workers)
-    return ring, Plan(version, slices, tuple(workers), dict.fromkeys(steps, share))
+    return ring, Plan(state.version, state.slices, tuple(workers), dict.fromkeys(state.layouts, share))

@@ -1,6 +1,6 @@
 """What waits for the next epoch, and would have to wait for ever if no row came."""
 
-from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.migrator import Migrator
 from springtide.engine.ownership.shared_roster import SharedRoster
 from springtide.migration.phase import Point
 

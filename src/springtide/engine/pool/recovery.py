@@ -5,7 +5,7 @@ import time
 
 from springtide.engine.executors.cluster import Cluster
 from springtide.engine.executors.tagged_jobs import TaggedJobs
-from springtide.engine.migrate.live import Migrator
+from springtide.engine.migrate.migrator import Migrator
 from springtide.engine.ownership.roster import Roster
 from springtide.engine.ownership.shared_roster import SharedRoster
 from springtide.ids import WorkerId

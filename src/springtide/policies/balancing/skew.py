@@ -19,9 +19,9 @@ class Skew:
     """When a slice is hot, and when its worker needs help."""
 
     hot: float = 3.0
-    """So many times the load of an average slice of its operator."""
+    """Times the load of an average slice of its operator."""
     uneven: float = 1.2
-    """So many times the load of an average worker."""
+    """Times the load of an average worker."""
 
     def __post_init__(self) -> None:
         if not (self.hot > 1 and self.uneven >= 1):

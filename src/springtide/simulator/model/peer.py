@@ -29,7 +29,7 @@ class Stage:
         """By instance: its share of the rows."""
 
     def spread(self, instances: int, draw: float) -> None:
-        """So many instances from now on; the rows that wait are spread over them."""
+        """From now on there are this many instances; the rows that wait are spread over them."""
         self.instances = instances
         workers = [Worker(WorkerId(f"{self.model.name}-{i}")) for i in range(instances)]
         ring = Ring.even(len(self._weights), workers)

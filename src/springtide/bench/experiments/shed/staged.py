@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -39,6 +40,8 @@ LONG = 3.0
 """A burst is long if its epoch takes three times as long as one with few drives."""
 SURPLUS = 1.1
 """Times what a burst promises: more drives than the app works off, so that every epoch finds as many as it may take."""
+MORE = 1.3
+"""Times as many, if it works them off all the same: a cold app told too little."""
 LAST_S = 20.0
 """How long the epoch in flight may take at the end."""
 ALL = 1_000_000_000
@@ -137,21 +140,29 @@ class Staged:
         many drives to let an epoch take. Then more come than are worked off, and full epochs follow each other.
         """
         burst = self._long_burst()
-        rows = round(burst.rows_per_s * self._staging.epoch_s)
-        before, each = len(self._running.reports), rows // len(TOPICS)
-        comes = SURPLUS * burst.rows_per_s / len(TOPICS)
-        self._admit(each)
-        # The drives of the first epoch come within a tenth of a second or so.
-        with self._sending.at(rates.step([(0.0, 10.0 * each), (0.1, comes)])):
-            wait_for(self._running, lambda: len(self._full(before, each)) > self._staging.epochs)
-        found = throughput(self._full(before, each))
-        self._admit(ALL)
-        wait_for(self._running, self._idle)
+        rows, comes = round(burst.rows_per_s * self._staging.epoch_s), SURPLUS * burst.rows_per_s
+        while (found := self._sustained(rows // len(TOPICS), comes / len(TOPICS))) is None:
+            comes *= MORE
         return Capacity(found, burst)
 
-    def _full(self, since: int, each: int) -> list[EpochReport]:
-        """The epochs after the first `since` that took as many drives of each topic as they might."""
-        return [report for report in self._running.reports[since:] if report.rows_in >= each * len(TOPICS)]
+    def _sustained(self, each: int, comes: float) -> float | None:
+        """The drives a second of full epochs with `each` drives of each topic, while `comes` of each come a second.
+
+        None if the app works off more than come, so that its epochs are not full.
+        """
+        before = len(self._running.reports)
+
+        def seen() -> list[EpochReport]:
+            return since_full(self._running.reports[before:], each * len(TOPICS))
+
+        self._admit(each)
+        # The drives of the first two epochs come within a tenth of a second or so.
+        with self._sending.at(rates.step([(0.0, 20.0 * each), (0.1, comes)])):
+            wait_for(self._running, lambda: len(seen()) > self._staging.epochs)
+        found = throughput(seen(), each * len(TOPICS))
+        self._admit(ALL)
+        wait_for(self._running, self._idle)
+        return found
 
     def _long_burst(self) -> Burst:
         """Bursts grow until an epoch is long because of its drives, if they may grow.
@@ -267,9 +278,20 @@ def _warm(reports: list[EpochReport], *, late: bool) -> bool:
     return len(reports) >= WARM_EPOCHS and (late or all(r.phases.total_s < QUICK_S for r in reports[-3:]))
 
 
-def throughput(full: Sequence[EpochReport]) -> float:
-    """Rows a second of epochs that follow each other, what lies between them included; the first one sets the clock."""
-    return sum(report.rows_in for report in full[1:]) / (full[-1].ended_at - full[0].ended_at)
+def since_full(reports: Sequence[EpochReport], rows: int) -> list[EpochReport]:
+    """From the first epoch with all the `rows` that it might take: that one sets the clock."""
+    return list(dropwhile(lambda report: report.rows_in < rows, reports))
+
+
+def throughput(reports: Sequence[EpochReport], rows: int) -> float | None:
+    """Rows a second of epochs that follow each other, what lies between them included.
+
+    None if one of them found less than the `rows` that it might take: the app worked off more than came.
+    """
+    first, *others = reports
+    if any(report.rows_in < rows for report in others):
+        return None
+    return sum(report.rows_in for report in others) / (others[-1].ended_at - first.ended_at)
 
 
 def _taken(reports: Iterable[EpochReport]) -> int:

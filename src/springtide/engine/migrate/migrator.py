@@ -1,55 +1,49 @@
-"""Migrations: from a request to its steps, which are taken at epoch boundaries."""
+"""Migrations as they are asked for: which are refused, who joins and who leaves, and what moves."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from springtide import faults
 from springtide.engine.executors.cluster import Cluster, NotEnoughWorkers
 from springtide.engine.migrate.growth import Growth
+from springtide.engine.migrate.live_steps import LiveSteps
 from springtide.engine.migrate.stop_and_swap import StopAndSwap
 from springtide.engine.ownership.roster import Roster
 from springtide.engine.ownership.shared_roster import SharedRoster
-from springtide.ids import Epoch, SliceId, WorkerId
+from springtide.ids import SliceId, WorkerId
 from springtide.logs import room_logger
 from springtide.migration.errors import Busy, Refused, Unknown
 from springtide.migration.progress import Migration
 from springtide.migration.state import MigrationState
-from springtide.migration.step import Flip, KeepReplicas, Options, Stall, Supply
+from springtide.migration.step import Flip, Options
 from springtide.migration.strategies import LIVE, STOPPING, check, check_live
 from springtide.plan.moves import Move, SliceLoad, moves
 from springtide.plan.ring import Ring
 from springtide.plan.worker import Worker
+from springtide.waits import let_go
 
 log = room_logger(__name__)
 
 
 class Migrator:
-    """One migration at a time."""
+    """One migration at a time, from its request on; `steps` or `stopping` take it further at epoch boundaries."""
 
     def __init__(
         self,
         roster: SharedRoster,
         cluster: Cluster,
+        growth: Growth,
+        steps: LiveSteps,
         stopping: StopAndSwap,
-        copied_bytes: Callable[[], int],
         heat: Callable[[], SliceLoad] = dict,
-        *,
-        start_s: float,
-        ready_s: float,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`copied_bytes` tells what peer checkpoints have copied so far; `clock` is one that never jumps."""
-        self._shared, self._cluster, self.stopping = roster, cluster, stopping
-        self.copied_bytes, self.heat = copied_bytes, heat
-        self.ready_s, self._clock = ready_s, clock
+        """`heat` tells which slices have the most rows."""
+        self._shared, self._cluster, self._growth = roster, cluster, growth
+        self._steps, self.stopping, self.heat = steps, stopping, heat
         self.current: Migration | None = None
         """The one under way, or else the last."""
         self._count = 0
-        self._growth = Growth(roster, cluster, start_s)
-        self._stalled_at = Epoch(0)
-        """The last epoch that stalled slices have seen."""
+        self._growing: threading.Thread | None = None
 
     @property
     def roster(self) -> Roster:
@@ -89,8 +83,10 @@ class Migrator:
             elif workers < now:
                 self._begin_leaving(migration, roster.staying()[workers:], options)
             else:
-                args = (migration, workers, options)
-                threading.Thread(target=self._grow, args=args, name="springtide-growing", daemon=True).start()
+                self._growing = threading.Thread(
+                    target=self._grow, args=(migration, workers, options), name="springtide-growing", daemon=True
+                )
+                self._growing.start()
             return migration
 
     def move(
@@ -129,7 +125,7 @@ class Migrator:
             if migration.stops and migration.state != MigrationState.PREPARE:
                 raise Refused("the app has stopped to swap its workers, and cannot go back: wait for it")
             awaited = not migration.begun and not migration.stops
-            self._call_off(migration, "cancelled on request")
+            self._steps.call_off(migration, "cancelled on request")
         if awaited:  # Its workers have not come yet, and are not wanted any more.
             self._growth.give_back()
         return migration
@@ -151,49 +147,29 @@ class Migrator:
 
     def advance(self) -> None:
         """Take the steps that can be taken at this boundary."""
-        migration = self.current
-        if migration is None or not migration.begun:
-            return
-        while (step := migration.step) is not None:
-            if isinstance(step, Stall):
-                self._stall(step.moves)
-            if isinstance(step, Supply) and not self._supplied(migration, step):
-                return
-            if isinstance(step, Flip):
-                faults.fire("plan.flip")
-                self._flip(step.moves)
-                migration.flipped += step.moves
-                migration.enter(MigrationState.MOVING)
-                migration.flipped_s = self._clock()
-                migration.go_on()
-                if migration.step is not None:
-                    return
-                break
-            if isinstance(step, KeepReplicas) and self._clock() - migration.flipped_s < step.seconds:
-                return
-            migration.go_on()
-        self._finish(migration)
+        if self.current is not None and self.current.begun:
+            self._steps.advance(self.current)
 
     @property
     def ripe(self) -> bool:
         """Whether `advance` could do something now."""
-        migration = self.current
-        if migration is None or not migration.begun:
-            return False
-        step = migration.step
-        if isinstance(step, Supply) and migration.entered and self.roster.head is not None:
-            return self._there(step) or self._clock() > migration.deadline_s
-        if isinstance(step, KeepReplicas):
-            return self._clock() - migration.flipped_s >= step.seconds
-        return True
+        return self.current is not None and self.current.begun and self._steps.ripe(self.current)
+
+    def stop(self) -> None:
+        """The app ends: workers that are to come for a growth are not waited for any more."""
+        with self._shared.held():
+            migration, growing = self.current, self._growing
+            if migration is not None and migration.under_way and not migration.begun and not migration.stops:
+                self._steps.call_off(migration, "the app has ended")
+        if growing is not None:
+            let_go(growing)
 
     def _request(self, strategy: str, what: str, options: Options) -> Migration:
         check(strategy, options)
         if self.current is not None and self.current.under_way:
             raise Busy(f"migration {self.current.id} ({self.current.what}) is under way: wait for it, or cancel it")
         self._count += 1
-        copied = self.copied_bytes()
-        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun, copied_before=copied)
+        self.current = Migration(self._count, strategy, what, last_begun=self.roster.begun)
         return self.current
 
     def _grow(self, migration: Migration, workers: int, options: Options) -> None:
@@ -232,97 +208,11 @@ class Migrator:
     def _begin(self, migration: Migration, found: Sequence[Move], options: Options) -> None:
         if options.hottest_first:
             options = replace(options, heat=self.heat())
-        migration.begin(found, LIVE[migration.strategy].steps(found, options) if found else (Flip(()),))
+        self._steps.begin(migration, found, LIVE[migration.strategy].steps(found, options) if found else (Flip(()),))
 
     def _moves_to(self, ring: Ring) -> tuple[Move, ...]:
         shares = self.roster.plan.operators.items()
         return tuple(m for step, share in shares for m in moves(step, share.owners, ring.owners()))
-
-    def _supplied(self, migration: Migration, step: Supply) -> bool:
-        """Whether the targets have all they need. The first time, they begin to stand by."""
-        roster = self.roster
-        if not migration.entered:
-            replicas = roster.standing_by()
-            for move in step.moves:
-                there = replicas[move.operator][move.slice]
-                if move.target not in there:
-                    replicas[move.operator][move.slice] = (*there, move.target)
-            roster.change(roster.owners(), replicas, keep_stalled=True)
-            migration.entered = True
-            migration.deadline_s = self._clock() + self.ready_s
-        if self._there(step):
-            migration.bytes = self.copied_bytes() - migration.copied_before
-            return True
-        if self._clock() > migration.deadline_s:
-            self._call_off(migration, f"the targets were not ready in {self.ready_s:.0f} s", MigrationState.FAILED)
-        else:
-            roster.hurry()
-        return False
-
-    def _there(self, step: Supply) -> bool:
-        """Whether the targets have all they need."""
-        wanted: dict[tuple[str, WorkerId], set[SliceId]] = {}
-        for move in step.moves:
-            wanted.setdefault((move.operator, move.target), set()).add(move.slice)
-        return all(slices <= self._able(operator, target) for (operator, target), slices in wanted.items())
-
-    def _able(self, operator: str, target: WorkerId) -> frozenset[SliceId]:
-        """The slices that a target could own from the next epoch on; of stalled ones, it needs a copy alone."""
-        roster = self.roster
-        assert roster.head is not None, "steps are taken between epochs"
-        if roster.plan.operators[operator].stalled:
-            return roster.standbys.holds(operator, target, self._stalled_at)
-        return roster.standbys.ready(operator, target, roster.head.epoch)
-
-    def _stall(self, some: Sequence[Move]) -> None:
-        """The rows of moving slices are kept for later, until their new owner serves."""
-        roster = self.roster
-        assert roster.head is not None, "steps are taken between epochs"
-        stalled: dict[str, frozenset[SliceId]] = {}
-        for move in some:
-            stalled[move.operator] = stalled.get(move.operator, frozenset()) | {move.slice}
-        self._stalled_at = roster.head.epoch
-        roster.plan = roster.plan.next(roster.owners(), roster.standing_by(), stalled=stalled)
-
-    def _flip(self, some: Sequence[Move]) -> None:
-        """The targets own the slices; the former owners stand by."""
-        owners, replicas = self.roster.owners(), self.roster.standing_by()
-        for move in some:
-            owners[move.operator][move.slice] = move.target
-            there = tuple(w for w in replicas[move.operator][move.slice] if w != move.target)
-            replicas[move.operator][move.slice] = (move.source, *there)
-        self.roster.change(owners, replicas)
-
-    def _finish(self, migration: Migration) -> None:
-        if migration.cancelling:
-            self.roster.leaving |= migration.joining
-            migration.end(MigrationState.CANCELLED, migration.message)
-            return
-        if migration.ring is not None:
-            self.roster.ring = migration.ring
-        self.roster.leaving |= migration.leaving
-        migration.end(MigrationState.DONE)
-
-    def _call_off(self, migration: Migration, why: str, state: MigrationState = MigrationState.CANCELLED) -> None:
-        """Nothing more moves; what has moved goes back, if the way is open."""
-        roster = self.roster
-        migration.message = why
-        if migration.stops:
-            self._growth.undo()
-            migration.end(state, why)
-            return
-        if migration.joining or migration.leaving:
-            roster.wanted = len(roster.staying()) - len(migration.joining)
-        elif not migration.begun:
-            self._growth.undo()
-        if migration.flipped:
-            back = tuple(Move(m.operator, m.slice, m.target, m.source) for m in migration.flipped)
-            migration.cancelling, migration.at, migration.entered = True, 0, False
-            migration.steps = (Supply(back), Flip(back))
-            return
-        roster.leaving |= migration.joining
-        roster.change(roster.owners(), roster.standing_by())
-        migration.end(state, why)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,32 @@
+"""Event time of a keyed step: the watermark that an epoch goes by, and what its rows mean for the next one."""
+
+from dataclasses import replace
+
+from springtide.blocks.manifest import OperatorState
+from springtide.state.logic import BEGINNING_US, Moment
+
+
+def moment_of(state: OperatorState, late_us: int | None) -> Moment:
+    """What an epoch believes of event time: what earlier epochs have shown, less how late rows may be.
+
+    The watermark never goes back. A step without event time, or one that has seen no row, is at the beginning of time.
+    """
+    if late_us is None or state.newest_us is None:
+        return Moment()
+    before = BEGINNING_US if state.watermark_us is None else state.watermark_us
+    return Moment(max(before, state.newest_us - late_us), before)
+
+
+def after_epoch(state: OperatorState, moment: Moment, newest_us: int) -> OperatorState:
+    """The state with the epoch's watermark, and with the newest time that any row has had."""
+    newest = max(newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)
+    return replace(state, newest_us=_known(newest), watermark_us=_known(moment.watermark_us))
+
+
+def watermark_of(moment: Moment, late_us: int | None) -> int | None:
+    """The watermark as it is reported; None for a step without event time, and before the first row."""
+    return None if late_us is None else _known(moment.watermark_us)
+
+
+def _known(time_us: int) -> int | None:
+    return None if time_us == BEGINNING_US else time_us

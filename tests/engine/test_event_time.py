@@ -1,0 +1,28 @@
+"""The watermark of a keyed step, epoch by epoch."""
+
+from springtide.blocks.manifest import OperatorState
+from springtide.engine.epoch.event_time import after_epoch, moment_of, watermark_of
+from springtide.state.logic import BEGINNING_US, Moment
+
+LATE_US = 10
+
+
+def test_the_watermark_is_what_earlier_epochs_have_shown_less_how_late_rows_may_be() -> None:
+    state, seen = OperatorState(), []
+    for newest_us in (100, 150, 120, BEGINNING_US, 300):
+        moment = moment_of(state, LATE_US)
+        seen.append(watermark_of(moment, LATE_US))
+        state = after_epoch(state, moment, newest_us)
+    assert seen == [None, 90, 140, 140, 140], "an epoch goes by those before it, and time never goes back"
+    assert moment_of(state, LATE_US) == Moment(290, 140)
+
+
+def test_a_longer_lateness_does_not_turn_time_back() -> None:
+    state = after_epoch(OperatorState(newest_us=100), moment_of(OperatorState(newest_us=100), LATE_US), 100)
+    assert moment_of(state, 50 * LATE_US) == Moment(90, 90)
+
+
+def test_a_step_without_event_time_has_no_watermark() -> None:
+    state = after_epoch(OperatorState(), moment_of(OperatorState(), None), BEGINNING_US)
+    assert (state.newest_us, state.watermark_us) == (None, None)
+    assert watermark_of(moment_of(OperatorState(newest_us=100), None), None) is None
