@@ -131,10 +131,12 @@ def test_the_account_is_part_of_the_manifest() -> None:
     assert account.dead_letters == 5
 
 
-def test_a_manifest_of_a_release_without_accounts_can_be_read() -> None:
-    manifest = next_manifest(None)
+def test_a_manifest_of_a_release_without_accounts_and_with_one_input_a_step_can_be_read() -> None:
+    operators = {"seen": OperatorState(newest_us=(7,), watermark_us=5), "unseen": OperatorState()}
+    manifest = replace(next_manifest(None), operators=operators)
     fields = json.loads(manifest.encode().decode().split("\n")[0])
     del fields["account"]
+    fields["operators"]["seen"]["newest_us"], fields["operators"]["unseen"]["newest_us"] = 7, None
     body = json.dumps({**fields, "format": 4}, sort_keys=True)
     old = f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}\n".encode()
     assert Manifest.decode(old) == manifest
@@ -225,7 +227,7 @@ operators = st.dictionaries(
         OperatorState,
         st.lists(st.builds(a_ref, st.integers(0, 5)), max_size=3).map(tuple),
         st.integers(0, 10**12),
-        st.one_of(st.none(), st.integers(-(10**15), 10**15)),
+        st.lists(st.integers(-(10**15), 10**15), max_size=2).map(tuple),
         st.one_of(st.none(), st.integers(-(10**15), 10**15)),
     ),
 )

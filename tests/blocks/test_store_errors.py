@@ -225,8 +225,13 @@ WRITERS: dict[str, Callable[[Store], object]] = {
         EpochReport("app", 0, 1.0, 1, False, 1, 1, None, None, 0, Phases())
     ),
     "ledger": lambda store: Ledger(store).add(Entry(1, 0.0, Hold("on target"), Hold("on target")), {}),
-    "shed log": lambda store: ShedLog(store).add(ShedDecision(1.0, {"q": 0.5}, {}, ("too much",))),
+    "shed log": lambda store: _noted(ShedLog(store)).write(),
 }
+
+
+def _noted(log: ShedLog) -> ShedLog:
+    log.note(ShedDecision(1.0, {"q": 0.5}, {}, ("too much",)))
+    return log
 
 
 @pytest.mark.parametrize("writer", WRITERS)

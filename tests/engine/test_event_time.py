@@ -12,17 +12,27 @@ def test_the_watermark_is_what_earlier_epochs_have_shown_less_how_late_rows_may_
     for newest_us in (100, 150, 120, BEGINNING_US, 300):
         moment = moment_of(state, LATE_US)
         seen.append(watermark_of(moment, LATE_US))
-        state = after_epoch(state, moment, newest_us)
+        state = after_epoch(state, moment, (newest_us,))
     assert seen == [None, 90, 140, 140, 140], "an epoch goes by those before it, and time never goes back"
     assert moment_of(state, LATE_US) == Moment(290, 140)
 
 
 def test_a_longer_lateness_does_not_turn_time_back() -> None:
-    state = after_epoch(OperatorState(newest_us=100), moment_of(OperatorState(newest_us=100), LATE_US), 100)
+    before = OperatorState(newest_us=(100,))
+    state = after_epoch(before, moment_of(before, LATE_US), (100,))
     assert moment_of(state, 50 * LATE_US) == Moment(90, 90)
 
 
 def test_a_step_without_event_time_has_no_watermark() -> None:
-    state = after_epoch(OperatorState(), moment_of(OperatorState(), None), BEGINNING_US)
-    assert (state.newest_us, state.watermark_us) == (None, None)
-    assert watermark_of(moment_of(OperatorState(newest_us=100), None), None) is None
+    state = after_epoch(OperatorState(), moment_of(OperatorState(), None), (BEGINNING_US,))
+    assert (state.newest_us, state.watermark_us) == ((BEGINNING_US,), None)
+    assert watermark_of(moment_of(OperatorState(newest_us=(100,)), None), None) is None
+
+
+def test_the_input_that_has_come_least_far_counts() -> None:
+    state = after_epoch(OperatorState(), Moment(), (500, BEGINNING_US))
+    assert moment_of(state, LATE_US) == Moment(), "nobody knows how far the second one is"
+    state = after_epoch(state, Moment(), (600, 100))
+    assert moment_of(state, LATE_US) == Moment(90)
+    state = after_epoch(state, Moment(90), (BEGINNING_US, 700))
+    assert (state.newest_us, moment_of(state, LATE_US)) == ((600, 700), Moment(590, 90))

@@ -1,6 +1,7 @@
-"""Makes `state_kit` importable: with importlib mode pytest leaves sys.path alone."""
+"""Makes `state_kit` and the oracle of joins importable: with importlib mode pytest leaves sys.path alone."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "chaos")]

@@ -126,7 +126,7 @@ class Farm:
                 new = self._write(updated.run, f"{self.epochs}.{instance}", mine)
             self.state = self.state.replaced({r.name: mine for r in updated.replaced}, new)
         self.epochs += 1
-        self.newest_us = max([self.newest_us, *(a.newest_us for a in arrived)])
+        self.newest_us = max([self.newest_us, *(newest for a in arrived for newest in a.newest_us)])
         return EpochResult(output, sum(a.late_rows for a in arrived), sum(a.malformed_rows for a in arrived), rewritten)
 
     @property

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from springtide import codec
 from springtide.blocks.block import BlockRef
@@ -14,7 +15,11 @@ from springtide.ids import Epoch, PlanVersion, SliceId
 from springtide.metrics.account import Account
 from springtide.plan.shedding import NOTHING, Shedding
 
-FORMAT = 5
+FORMAT = 6
+
+
+ONE_INPUT_UNTIL = 6
+"""Earlier formats have a single newest event time for each step, or null."""
 
 
 class TornManifest(BadValue):
@@ -44,7 +49,8 @@ class OperatorState:
 
     runs: tuple[BlockRef, ...] = ()
     keys: int = 0
-    newest_us: int | None = None
+    newest_us: tuple[int, ...] = ()
+    """By input: the newest event time that any row has had."""
     watermark_us: int | None = None
     pending: tuple[Pending, ...] = ()
     """Epochs that stalled slices have still to see, oldest first."""
@@ -144,4 +150,11 @@ class Manifest:
         found = fields["format"]
         if not isinstance(found, int) or found > FORMAT:
             raise NewerFormat(f"the manifest of epoch {fields.get('epoch')}", found, FORMAT)
+        if found < ONE_INPUT_UNTIL:
+            fields["operators"] = {step: _of_one_input(state) for step, state in fields["operators"].items()}
         return codec.convert(cls, {**fields, "shedding": Shedding.from_json(fields.get("shedding", []))})
+
+
+def _of_one_input(state: dict[str, Any]) -> dict[str, Any]:
+    newest = state.get("newest_us")
+    return {**state, "newest_us": [] if newest is None else [newest]}

@@ -33,3 +33,14 @@ def microseconds(duration: Duration) -> int:
             f"({', '.join(u + 's' for u in _UNITS_US)}), for example '10 minutes'"
         )
     return round(float(match[1]) * _UNITS_US[match[2]])
+
+
+def signed_microseconds(duration: Duration) -> int:
+    """A duration that may lie in the past, in microseconds: '-5 minutes', '30 minutes' or a timedelta.
+
+    >>> signed_microseconds("-1.5 seconds")
+    -1500000
+    """
+    if isinstance(duration, str) and duration.lstrip().startswith("-"):
+        return -microseconds(duration.lstrip()[1:])
+    return microseconds(duration)

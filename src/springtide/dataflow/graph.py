@@ -52,6 +52,18 @@ class Union:
 
 
 @dataclass(frozen=True)
+class Sides:
+    """The rows of several keyed streams on their way to one step; each says which side it is of."""
+
+    name: str
+    parents: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    """By side: its key. Columns of one place have one type."""
+    step: str
+    """The keyed step that they go to."""
+
+
+@dataclass(frozen=True)
 class Keyed:
     """A step with state."""
 
@@ -71,7 +83,7 @@ class Sink:
     """Of the query whose rows it takes."""
 
 
-Node = Source | Transform | MapBatches | Union | Keyed | Sink
+Node = Source | Transform | MapBatches | Union | Sides | Keyed | Sink
 
 
 @dataclass(frozen=True)

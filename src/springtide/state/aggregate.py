@@ -16,7 +16,7 @@ from springtide.state.errors import IntegerOverflow
 from springtide.state.group import key_text
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
-from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Groups, Moment, Segment
+from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed, wide_schema, widened
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, event_times, spread
@@ -95,7 +95,7 @@ class AggregateLogic:
             with _telling(name, aggregate, self.layout.key.names, segment.keys):
                 parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
             columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
-        return Arrival(pa.table(columns), rows_in, late, malformed, newest_us, ahead)
+        return Arrival(pa.table(columns), rows_in, late, malformed, (newest_us,), ahead)
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
         state: dict[str, pa.Array] = {}
@@ -114,10 +114,10 @@ class AggregateLogic:
             expires = _microseconds(groups.keys.column(WINDOW_START)) + self.window.size_us
         return Changes(pa.table(state, schema=wide_schema(self.layout.state)), output, expires_us=expires)
 
-    def close(self, state: pa.Table) -> pa.Table:
+    def close(self, state: pa.Table, moment: Moment) -> Closed:
         keys = pa.table({n: state.column(KEY + n) for n in self.layout.key.names})
         parts = {n: one_array(state.column(STATE + n)) for n in self.layout.state.names}
-        return self._output(keys, parts, final=True)
+        return Closed(self._output(keys, parts, final=True))
 
     def _parts(self, name: str) -> list[str]:
         return [n for n in self.layout.state.names if n.rpartition(".")[0] == name]

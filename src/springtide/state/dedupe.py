@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from springtide.state.ahead import believed, newest
 from springtide.state.layout import Layout
-from springtide.state.logic import BEGINNING_US, Arrival, Changes, Groups, Moment, sorted_rows
+from springtide.state.logic import BEGINNING_US, Arrival, Changes, Closed, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed
 from springtide.state.window import event_times
@@ -56,7 +56,7 @@ class DedupeLogic:
             kept = np.flatnonzero(timely & fresh)
             positions, rows = positions[kept], rows.take(pa.array(kept))
             keys = [k.take(pa.array(kept)) for k in keys]
-        return Arrival(sorted_rows(positions, keys, rows, self.layout), rows_in, late, malformed, newest_us, ahead)
+        return Arrival(sorted_rows(positions, keys, rows, self.layout), rows_in, late, malformed, (newest_us,), ahead)
 
     def _times(self, keys: list[pa.Array], rows: pa.Table) -> pa.ChunkedArray:
         assert self.within is not None
@@ -73,5 +73,5 @@ class DedupeLogic:
             expires, _ = event_times(firsts.column(self.within.column))
         return Changes(groups.state, narrowed(output, self.rows), write=~groups.known, expires_us=expires)
 
-    def close(self, state: pa.Table) -> pa.Table:
-        return self.rows.empty_table()
+    def close(self, state: pa.Table, moment: Moment) -> Closed:
+        return Closed(self.rows.empty_table())

@@ -48,7 +48,8 @@ class Arrival:
     rows_in: int = 0
     late_rows: int = 0
     malformed_rows: int = 0
-    newest_us: int = BEGINNING_US
+    newest_us: tuple[int, ...] = (BEGINNING_US,)
+    """By input: the newest event time."""
     ahead_rows: int = 0
     """Rows that were kept out because their event time is too far ahead of the clock."""
 
@@ -90,6 +91,14 @@ class Changes:
     expires_us: npt.NDArray[np.int64] | None = field(default=None)
 
 
+@dataclass(frozen=True)
+class Closed:
+    """What is given out for keys whose expiry has come, and what is left of them: rows that expire later, if any."""
+
+    output: pa.Table
+    left: pa.Table | None = None
+
+
 class Logic(Protocol):
     """A keyed operator's behaviour, bound to the columns it gets."""
 
@@ -115,8 +124,8 @@ class Logic(Protocol):
     def update(self, groups: Groups, moment: Moment) -> Changes:
         """Fold an epoch's rows into the state."""
 
-    def close(self, state: pa.Table) -> pa.Table:
-        """The output for keys whose time is over; `state` is in the layout's columns."""
+    def close(self, state: pa.Table, moment: Moment) -> Closed:
+        """What becomes of keys whose expiry has come; `state` is in the layout's columns."""
 
 
 def sorted_rows(positions: Positions, keys: list[pa.Array], rows: pa.Table, layout: Layout) -> pa.Table:

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from springtide.state.errors import BadUpdate
 from springtide.state.layout import Layout
-from springtide.state.logic import Arrival, Changes, Groups, Moment, sorted_rows
+from springtide.state.logic import Arrival, Changes, Closed, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
+from springtide.state.sides import ROW, SIDE, side_column
 from springtide.state.wide import narrowed, wide_schema
 
 Row = dict[str, Any]
@@ -27,6 +28,9 @@ class Reduced:
     output: pa.Table
     keep: npt.NDArray[np.bool_] | None = None
 
+
+CoReducer = Callable[..., tuple[Row | None, Sequence[Row]]]
+"""(key, rows of the first input, rows of the second, …, state or None) → the same."""
 
 BatchReducer = Callable[[Groups], Reduced]
 """All keys of an instance at once; rows, keys and state are Arrow tables."""
@@ -72,8 +76,8 @@ class ReduceLogic:
         keys, state = narrowed(groups.keys, self.key), narrowed(groups.state, self.state)
         return replace(groups, keys=keys, rows=narrowed(groups.rows, rows), state=state)
 
-    def close(self, state: pa.Table) -> pa.Table:
-        return self.output.empty_table()
+    def close(self, state: pa.Table, moment: Moment) -> Closed:
+        return Closed(self.output.empty_table())
 
 
 def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
@@ -130,6 +134,21 @@ class PerKey:
                 raise BadUpdate("output rows", "a list of rows", type(produced).__name__)
             output.extend(_checked(row, self.output, "output row") for row in produced)
         return Reduced(_table(states, self.state, "state"), _table(output, self.output, "output"), keep)
+
+
+@dataclass(frozen=True)
+class BySide:
+    """A reducer of several inputs as one of a single input, whose rows say which side they are of."""
+
+    function: CoReducer
+    sides: int
+
+    def __call__(self, key: Row, rows: list[Row], state: Row | None) -> tuple[Row | None, Sequence[Row]]:
+        of_side: list[list[Row]] = [[] for _ in range(self.sides)]
+        for row in rows:
+            own = row[side_column(row[SIDE])]
+            of_side[row[SIDE]].append({name: value for name, value in own.items() if name != ROW})
+        return self.function(key, *of_side, state)
 
 
 def _checked(row: object, schema: pa.Schema, what: str) -> Row:

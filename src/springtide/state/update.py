@@ -72,18 +72,27 @@ def catch_up(logic: Logic, chain: Chain, missed: Sequence[Missed]) -> CaughtUp:
 def _changes(
     logic: Logic, chain: Chain, arrivals: Sequence[pa.Table], moment: Moment
 ) -> tuple[pa.Table, pa.Table, int, int]:
-    """The changed state rows by position, tombstones among them; the output; keys added and removed."""
-    layout = logic.layout
-    changed, output, added, removed = _apply(logic, chain, arrivals, moment)
-    if layout.expires and moment.watermark_us > moment.previous_watermark_us:
-        over = chain.expired(moment.previous_watermark_us, moment.watermark_us)
-        if over.num_rows:
-            output = pa.concat_tables([output, logic.close(over)])
-            removed += over.num_rows
-            # A key that is over and has come back in this epoch needs no tombstone: its new row hides the old.
-            left = _without(over, changed, layout) if changed.num_rows else over
-            changed = _in_order([changed, _tombstones(left)])
-    return changed, output, added, removed
+    """The changed state rows by position, tombstones among them; the output; keys added and removed.
+
+    What is over is settled first: rows that come find what is left of it.
+    """
+    over = _over(chain, moment)
+    if over is None:
+        return _apply(logic, chain, arrivals, moment)
+    closed = logic.close(over, moment)
+    left = chain.layout.schema.empty_table() if closed.left is None else closed.left
+    top = Run(_in_order([_tombstones(_without(over, left, chain.layout)), left]), chain.layout, 1)
+    changed, output, added, removed = _apply(logic, Chain([*chain.runs, top], chain.layout), arrivals, moment)
+    rows = merge([top, Run(changed, chain.layout, 1)], whole=False) if changed.num_rows else top.rows
+    return rows, pa.concat_tables([closed.output, output]), added, removed + over.num_rows - left.num_rows
+
+
+def _over(chain: Chain, moment: Moment) -> pa.Table | None:
+    """The state of keys whose expiry has come with this epoch; None if there are none."""
+    if not chain.layout.expires or moment.watermark_us <= moment.previous_watermark_us:
+        return None
+    rows = chain.expired(moment.previous_watermark_us, moment.watermark_us)
+    return rows if rows.num_rows else None
 
 
 def _apply(
@@ -96,7 +105,7 @@ def _apply(
         return layout.schema.empty_table(), logic.output.empty_table(), 0, 0
     rows = pa.concat_tables(arrivals).combine_chunks()
     segment = Segment.of(rows.column(POSITION).to_numpy(), layout.keys_of(rows), presorted=True)
-    groups = _groups(logic, chain, rows.take(segment.order), segment, moment)
+    groups = _groups(logic, chain, rows.take(segment.order), segment)
     changes = logic.update(groups, moment)
     keep = np.ones(len(groups), np.bool_) if changes.keep is None else changes.keep
     # A key that was never stored and is not kept leaves no trace, not even a tombstone.
@@ -109,16 +118,10 @@ def _apply(
     return changed, changes.output, added, removed
 
 
-def _groups(logic: Logic, chain: Chain, rows: pa.Table, segment: Segment, moment: Moment) -> Groups:
+def _groups(logic: Logic, chain: Chain, rows: pa.Table, segment: Segment) -> Groups:
     layout = logic.layout
     found = chain.find(segment.positions, segment.keys)
     old, known = chain.take(found), found.known
-    if layout.expires:
-        # What is over counts as forgotten, even if its tombstone is written only now.
-        current = old.column(EXPIRES).to_numpy() > moment.watermark_us
-        known = known.copy()
-        known[np.flatnonzero(found.known)[~current]] = False
-        old = old.take(pa.array(np.flatnonzero(current)))
     index = np.cumsum(known) - 1
     picks = pa.array(index, mask=~known)
     state = pa.table(
@@ -150,6 +153,8 @@ def _tombstones(rows: pa.Table) -> pa.Table:
 
 def _without(rows: pa.Table, others: pa.Table, layout: Layout) -> pa.Table:
     """The rows whose key is not among the others."""
+    if not others.num_rows:
+        return rows
     run = Run(rows, layout, 1)
     taken = Chain([Run(others, layout, 1)], layout).find(run.positions, run.keys).run >= 0
     return rows.take(pa.array(np.flatnonzero(~taken)))

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import pyarrow as pa
 from springtide.builder import Dataflow
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
-from springtide.dataflow.graph import Keyed, MapBatches
+from springtide.dataflow.graph import Keyed, MapBatches, Sides
 from springtide.state.chain import Chain
 from springtide.state.layout import KEY, POSITION, STATE
 from springtide.state.logic import BEGINNING_US, Moment, canonical_keys
 from springtide.state.position import positions, slice_of
 from springtide.state.run import Run, merge
+from springtide.state.sides import sided
 from springtide.state.update import update
 
 Row = dict[str, Any]
@@ -40,7 +42,8 @@ class _Stored:
 class StepHarness:
     """A keyed step or a `map_batches` step, fed by hand.
 
-    `columns` are the step's input columns and their types. The state is cut into slices and shared by
+    `columns` are the step's input columns and their types; for a step with several inputs, such as a join, one such
+    mapping for each, and `epoch` takes the rows of each. The state is cut into slices and shared by
     `instances`, as on a cluster; set `instances` between two epochs to rescale. `hash` decides where a
     key lies: give one that collides to test that too. `kept` is the share of offered rows that those given are;
     set it between two epochs to tell estimates that the load is shed differently. `clock` is the wall clock, of which
@@ -51,18 +54,26 @@ class StepHarness:
         self,
         app: Dataflow,
         step: str,
-        columns: Fields,
+        columns: Fields | Sequence[Fields],
         *,
         instances: int = 1,
         hash: KeyHash = stable_hash,
         kept: float = 1.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        node = app.graph()[step]
+        graph = app.graph()
+        node = graph[step]
         if not isinstance(node, Keyed | MapBatches):
             raise BadGraph(step, "a keyed step or map_batches", type(node).__name__.lower())
         self.node = node
-        self.rows = schema_of(columns)
+        way = graph[node.parents[0]]
+        self._keys = way.keys if isinstance(way, Sides) else (getattr(node, "key", ()),)
+        several = isinstance(columns, Sequence)
+        if several != isinstance(way, Sides) or (several and len(columns) != len(self._keys)):
+            raise BadGraph(step, f"the columns of {len(self._keys)} inputs", repr(columns))
+        self.inputs = tuple(map(schema_of, columns)) if several else (schema_of(columns),)
+        empty = [schema.empty_table() for schema in self.inputs]
+        self.rows = sided(empty, self._keys).schema if several else self.inputs[0]
         self.slices = app.slices
         self.instances = instances
         self.kept = kept
@@ -73,7 +84,8 @@ class StepHarness:
         self.keys = 0
         """Keys in the state."""
         self._hash = hash
-        self._newest_us = self._watermark_us = BEGINNING_US
+        self._newest_us: tuple[int, ...] = ()
+        self._watermark_us = BEGINNING_US
         self._stored: list[_Stored] = []
         if isinstance(node, Keyed):
             key = pa.schema([self.rows.field(name) for name in node.key])
@@ -84,9 +96,12 @@ class StepHarness:
         """The event time up to which the last epoch closed windows; None before there is one."""
         return None if self._watermark_us == BEGINNING_US else self._watermark_us
 
-    def epoch(self, rows: Sequence[Row] | pa.Table) -> list[Row]:
-        """Run one epoch; the step's output rows, sorted so that tests can compare them."""
-        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=self.rows)
+    def epoch(self, *rows: Sequence[Row] | pa.Table) -> list[Row]:
+        """Run one epoch, with the rows of each input; the step's output rows, sorted so that tests can compare them."""
+        if len(rows) != len(self.inputs):
+            raise BadGraph(self.node.name, f"the rows of {len(self.inputs)} inputs", f"those of {len(rows)}")
+        tables = [_table(some, schema) for some, schema in zip(rows, self.inputs, strict=True)]
+        table = sided(tables, self._keys) if len(tables) > 1 else tables[0]
         if isinstance(self.node, MapBatches):
             return self.node.function(table).to_pylist()  # type: ignore[no-any-return]
         found = [row for output in self._update(table.cast(self.rows)) for row in output.to_pylist()]
@@ -105,10 +120,10 @@ class StepHarness:
 
     def _update(self, rows: pa.Table) -> list[pa.Table]:
         assert isinstance(self.node, Keyed)
-        late_us = self._logic.late_us
+        late_us, slowest_us = self._logic.late_us, min(self._newest_us, default=BEGINNING_US)
         before = self._watermark_us
-        if late_us is not None and self._newest_us != BEGINNING_US:
-            self._watermark_us = max(before, self._newest_us - late_us)
+        if late_us is not None and slowest_us != BEGINNING_US:
+            self._watermark_us = max(before, slowest_us - late_us)
         moment = Moment(self._watermark_us, before, self.kept, round(self._clock() * 1e6))
         keys = canonical_keys(rows, self.node.key)
         tuples = zip(*(k.to_pylist() for k in keys), strict=True)
@@ -117,7 +132,8 @@ class StepHarness:
         self.late_rows += arrival.late_rows
         self.ahead_rows += arrival.ahead_rows
         self.malformed_rows += arrival.malformed_rows
-        self._newest_us = max(self._newest_us, arrival.newest_us)
+        newest = zip_longest(self._newest_us, arrival.newest_us, fillvalue=BEGINNING_US)
+        self._newest_us = tuple(map(max, newest))
         return [self._update_instance(i, arrival.rows, moment) for i in range(self.instances)]
 
     def _update_instance(self, instance: int, arrived: pa.Table, moment: Moment) -> pa.Table:
@@ -139,3 +155,7 @@ class StepHarness:
         mask = np.zeros(self.slices, np.bool_)
         mask[list(slices)] = True
         return mask
+
+
+def _table(rows: Sequence[Row] | pa.Table, schema: pa.Schema) -> pa.Table:
+    return rows.cast(schema) if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=schema)

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.dataflow.errors import BadGraph, StepFailed
-from springtide.dataflow.graph import Graph, Keyed, Sink, Source
+from springtide.dataflow.graph import Graph, Keyed, Sides, Sink, Source
 from springtide.dataflow.source_spec import CORRUPT
 from springtide.engine.epoch.build_step import build, first_lines
 from springtide.engine.shedding.utility import worth
@@ -67,6 +67,8 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
             logics[node.name] = _bind_keyed(node, schemas[node.parents[0]], slices)
             frames[node.name] = spark.createDataFrame([], spark_schema(logics[node.name].output))
         else:
+            if isinstance(node, Sides):
+                check_sides(node, schemas)
             frames[node.name] = build(node, [frames[parent] for parent in node.parents])
         schemas[node.name] = arrow_schema(frames[node.name].schema)
         if isinstance(node, Sink):
@@ -89,6 +91,20 @@ def _check_estimates(node: Keyed, graph: Graph) -> None:
     if ranked and estimated:
         expected = f"no estimate=True after source {ranked[0]!r}, which sheds by utility and not by chance"
         raise BadGraph(node.name, expected, f"estimates {estimated}")
+
+
+def check_sides(node: Sides, schemas: Mapping[str, pa.Schema]) -> None:
+    """Every side has its key, and keys that are to be equal are of one type."""
+    for parent, key in zip(node.parents, node.keys, strict=True):
+        missing = [name for name in key if name not in schemas[parent].names]
+        if missing:
+            raise BadGraph(node.step, f"key columns among {schemas[parent].names}", repr(missing))
+    first = [schemas[node.parents[0]].field(name) for name in node.keys[0]]
+    for parent, key in zip(node.parents[1:], node.keys[1:], strict=True):
+        for ours, theirs in zip(first, (schemas[parent].field(name) for name in key), strict=True):
+            if ours.type != theirs.type:
+                expected = "keys of one type: cast one of them by a transform before the step"
+                raise BadGraph(node.step, expected, f"{ours.name!r} {ours.type} and {theirs.name!r} {theirs.type}")
 
 
 def _check_sink(node: Sink, rows: pa.Schema) -> None:

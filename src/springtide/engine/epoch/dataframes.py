@@ -164,7 +164,7 @@ class EpochDataFrames:
 
     def _forms(self) -> Iterator["Form"]:
         """Each form of a step once for every other form that is made of it."""
-        graph, made = self.bound.graph, set[tuple[Form, Form]]()
+        graph, made = self.bound.graph, set[tuple[Form, int, Form]]()
         for consumer in graph.feeders:
             if not isinstance(graph[consumer], Keyed):
                 yield self._form(consumer, consumer)
@@ -172,10 +172,10 @@ class EpochDataFrames:
             while ahead:
                 step = ahead.pop()
                 into: Form = (step, ()) if isinstance(graph[step], Keyed) else self._form(step, consumer)
-                for parent in graph[step].parents:
+                for place, parent in enumerate(graph[step].parents):
                     form = self._form(parent, consumer)
-                    if (into, form) not in made:
-                        made.add((into, form))
+                    if (into, place, form) not in made:
+                        made.add((into, place, form))
                         yield form
                         ahead += [] if isinstance(graph[parent], Source | Keyed) else [parent]
 

@@ -3,24 +3,27 @@
 from dataclasses import replace
 
 from springtide.blocks.manifest import OperatorState
+from springtide.engine.wire.commit_record import newest_of
 from springtide.state.logic import BEGINNING_US, Moment
 
 
 def moment_of(state: OperatorState, late_us: int | None) -> Moment:
     """What an epoch believes of event time: what earlier epochs have shown, less how late rows may be.
 
-    The watermark never goes back. A step without event time, or one that has seen no row, is at the beginning of time.
+    Of several inputs the one that has come least far counts. The watermark never goes back. A step without event time,
+    or with an input that has shown no row yet, is at the beginning of time.
     """
-    if late_us is None or state.newest_us is None:
+    slowest_us = min(state.newest_us, default=BEGINNING_US)
+    if late_us is None or slowest_us == BEGINNING_US:
         return Moment()
     before = BEGINNING_US if state.watermark_us is None else state.watermark_us
-    return Moment(max(before, state.newest_us - late_us), before)
+    return Moment(max(before, slowest_us - late_us), before)
 
 
-def after_epoch(state: OperatorState, moment: Moment, newest_us: int) -> OperatorState:
-    """The state with the epoch's watermark, and with the newest time that any row has had."""
-    newest = max(newest_us, BEGINNING_US if state.newest_us is None else state.newest_us)
-    return replace(state, newest_us=_known(newest), watermark_us=_known(moment.watermark_us))
+def after_epoch(state: OperatorState, moment: Moment, newest_us: tuple[int, ...]) -> OperatorState:
+    """The state with the epoch's watermark and, by input, with the newest time that any row has had."""
+    newest = newest_of(state.newest_us, newest_us)
+    return replace(state, newest_us=newest, watermark_us=_known(moment.watermark_us))
 
 
 def watermark_of(moment: Moment, late_us: int | None) -> int | None:

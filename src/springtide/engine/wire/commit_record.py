@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -23,7 +24,8 @@ class MapStats:
     rows_in: int = 0
     late_rows: int = 0
     malformed_rows: int = 0
-    newest_us: int = BEGINNING_US
+    newest_us: tuple[int, ...] = ()
+    """By input: the newest event time."""
     busy_s: float = 0.0
     traffic: tuple[Sent, ...] = ()
     hot_keys: tuple[HotKey, ...] = ()
@@ -34,12 +36,17 @@ class MapStats:
             self.rows_in + other.rows_in,
             self.late_rows + other.late_rows,
             self.malformed_rows + other.malformed_rows,
-            max(self.newest_us, other.newest_us),
+            newest_of(self.newest_us, other.newest_us),
             self.busy_s + other.busy_s,
             (*self.traffic, *other.traffic),
             hottest((*self.hot_keys, *other.hot_keys)),
             self.ahead_rows + other.ahead_rows,
         )
+
+
+def newest_of(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
+    """By input: the newest of two event times."""
+    return tuple(map(max, zip_longest(some, others, fillvalue=BEGINNING_US)))
 
 
 def hottest(found: Iterable[HotKey]) -> tuple[HotKey, ...]:

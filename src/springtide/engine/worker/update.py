@@ -22,8 +22,8 @@ from springtide.ids import Epoch, InstanceId, WorkerId
 from springtide.metrics.report import InstanceReport
 from springtide.plan.plan import OperatorPlan
 from springtide.state.chain import Chain
-from springtide.state.layout import EXPIRES, Layout
-from springtide.state.logic import Logic, Moment
+from springtide.state.layout import DEAD, EXPIRES, Layout
+from springtide.state.logic import BEGINNING_US, Logic, Moment
 from springtide.state.update import catch_up, update
 
 
@@ -161,5 +161,5 @@ def _batch(record: CommitRecord) -> pa.RecordBatch:
 def _expiry_range(rows: pa.Table, layout: Layout) -> tuple[int, int] | None:
     if not layout.expires:
         return None
-    values = rows.column(EXPIRES).to_numpy()
-    return int(values.min()), int(values.max())
+    values = rows.column(EXPIRES).to_numpy()[~rows.column(DEAD).to_numpy()]
+    return (int(values.min()), int(values.max())) if len(values) else (BEGINNING_US, BEGINNING_US)
