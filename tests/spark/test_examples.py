@@ -54,7 +54,7 @@ def bag(rows: list[Row]) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["wordcount", "clickstream", "sessions", "two_stage", "taxi_drives", "knn", *DATAFLOWS]
+    "name", ["wordcount", "clickstream", "sessions", "two_stage", "payments", "taxi_drives", "knn", *DATAFLOWS]
 )
 def test_an_example_defines_an_app_that_is_whole(name: str) -> None:
     app = example(name)["app"]
@@ -179,3 +179,34 @@ def test_dataflows_hand_on_every_event_by_every_way_and_count_it_once(run_app: R
     assert [r.rows_in for r in reports] == [events // 2] * 2
     last = {o.step: o.rows_in for o in reports[-1].operators}
     assert last == {task.name: dataflow.copies[task.name] * events // 2 for task in dataflow.tasks}
+
+
+def test_payments_meet_their_orders(run_app: RunApp) -> None:
+    """Every order in time comes once for each payment, or once without one; every one that is over has its rate."""
+    orders, payments, rates = (small(rate, limit, keys=keys, seed=n) for n, (rate, limit, keys) in enumerate(SOURCES))
+    paid, priced = sinks.memory(), sinks.memory()
+    run_app(example("payments")["build"](orders, payments, rates, paid, priced))
+    last = min(
+        max(row["event_time"] for row in rows_of(each)[: each.spec.limit * 3 // 4]) for each in (orders, payments)
+    )
+    received, expected = defaultdict(list), Counter[tuple[Any, ...]]()
+    for row in rows_of(payments):
+        received[row["key"]].append(row["event_time"])
+    for row in rows_of(orders):
+        at = row["event_time"]
+        found = [other for other in received[row["key"]] if timedelta(0) <= other - at <= timedelta(seconds=30)]
+        expected.update((row["key"], at, other) for other in found)
+        if not found and at + timedelta(seconds=30) < last - timedelta(seconds=5):
+            expected[row["key"], at, None] += 1
+    assert Counter((row["order"], row["at"], row["at_paid"]) for row in paid.rows()) == expected
+    assert any(other is None for _, _, other in expected)
+    quoted = sorted((row["event_time"], row["key"] % 3, row["id"]) for row in rows_of(rates))
+    currencies = ("EUR", "USD", "SEK")
+    assert priced.rows()
+    for row in priced.rows():
+        known = [rate for at, currency, rate in quoted if currencies[currency] == row["currency"] and at <= row["at"]]
+        assert row["rate"] == (known[-1] if known else None)
+
+
+SOURCES = ((10.0, 800, 60), (8.0, 640, 60), (2.0, 160, 3))
+"""Of orders, payments and rates: rows a second, rows, keys."""

@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
 
 from springtide.dataflow.errors import StepFailed
 from springtide.dataflow.graph import MapBatches, Node, Sides, Transform, Union
@@ -44,11 +45,13 @@ def _sided(node: Sides, parents: list[DataFrame]) -> DataFrame:
     """All rows, each with the first side's key, its side's number, and the columns of its own side."""
     frames, sides = [], [*zip(parents, node.keys, strict=True)]
     own = [_own(parent, key) for parent, key in sides]
-    kinds = [parent.select(columns).schema[0].dataType for (parent, _), columns in zip(sides, own, strict=True)]
+    kinds = [
+        _nullable(parent.select(columns).schema[0].dataType) for (parent, _), columns in zip(sides, own, strict=True)
+    ]
     for side, (parent, key) in enumerate(sides):
         keys = [F.col(_quoted(column)).alias(name) for column, name in zip(key, node.keys[0], strict=True)]
         others = [F.lit(None).cast(kind) for kind in kinds]
-        columns = [own[side] if number == side else null for number, null in enumerate(others)]
+        columns = [own[side].cast(kinds[side]) if number == side else null for number, null in enumerate(others)]
         named = [column.alias(side_column(number)) for number, column in enumerate(columns)]
         frames.append(parent.select(*keys, F.lit(side).alias(SIDE), *named))
     return reduce(DataFrame.union, frames)
@@ -58,6 +61,13 @@ def _own(parent: DataFrame, key: tuple[str, ...]) -> Column:
     """A side's columns beside its key, as a struct; one that only says that there is a row, if there are none."""
     columns = [F.col(_quoted(name)) for name in parent.columns if name not in key]
     return F.struct(*columns or [F.lit(True).alias(ROW)])
+
+
+def _nullable(kind: DataType) -> DataType:
+    """The same type with fields that may be null: those of a struct are where the struct is."""
+    if not isinstance(kind, StructType):
+        return kind
+    return StructType([StructField(field.name, _nullable(field.dataType)) for field in kind])
 
 
 def _quoted(name: str) -> str:
