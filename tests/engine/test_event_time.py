@@ -1,7 +1,12 @@
 """The watermark of a keyed step, epoch by epoch."""
 
+from dataclasses import replace
+
+from springtide.blocks.block import BlockRef
 from springtide.blocks.manifest import OperatorState
-from springtide.engine.epoch.event_time import after_epoch, moment_of, watermark_of
+from springtide.blocks.slice_set import SliceSet
+from springtide.engine.epoch.event_time import after_epoch, may_expire, moment_of, watermark_of
+from springtide.ids import Epoch
 from springtide.state.logic import BEGINNING_US, Moment
 
 LATE_US = 10
@@ -36,3 +41,18 @@ def test_the_input_that_has_come_least_far_counts() -> None:
     assert moment_of(state, LATE_US) == Moment(90)
     state = after_epoch(state, Moment(90), (BEGINNING_US, 700))
     assert (state.newest_us, moment_of(state, LATE_US)) == ((600, 700), Moment(590, 90))
+
+
+def run(expires_us: tuple[int, int] | None) -> BlockRef:
+    return BlockRef("run", "step", Epoch(1), 10, 100, 7, SliceSet.parse("0-3"), expires_us)
+
+
+def test_something_may_expire_if_the_next_watermark_reaches_it() -> None:
+    state = OperatorState((run((110, 300)),), newest_us=(130,), watermark_us=100)
+    assert may_expire(state, LATE_US), "at 120, and 110 is in it"
+    assert not may_expire(replace(state, runs=(run((121, 300)),)), LATE_US)
+    assert not may_expire(replace(state, runs=(run((50, 100)),)), LATE_US), "that has expired"
+    assert not may_expire(replace(state, newest_us=(110,)), LATE_US), "the watermark stands where it is"
+    assert not may_expire(replace(state, newest_us=(130, BEGINNING_US)), LATE_US), "nobody knows what time it is"
+    assert not may_expire(state, None)
+    assert not may_expire(replace(state, runs=(run(None),)), LATE_US)

@@ -7,7 +7,7 @@ import pytest
 from office_kit import LIVE, SLICES, STEP, A, B, C, D, Office, until
 
 from springtide.engine.epoch.runner import EpochRunner
-from springtide.engine.lifecycle.idle_epochs import AGAIN_S, IdleEpochs, NudgePace
+from springtide.engine.lifecycle.idle_epochs import AGAIN_S, QUIET_S, IdleEpochs, NudgePace
 from springtide.engine.pool import pending_work as due
 from springtide.ids import SliceId
 from springtide.migration.step import Options
@@ -117,7 +117,8 @@ def test_nothing_is_asked_while_an_epoch_runs() -> None:
         in_flight=True,
         history=SimpleNamespace(head=None),
         rest=lambda: did.append("rest"),
-        pool=SimpleNamespace(waiting=lambda: "a step"),
+        waiting=lambda: "a step",
+        expiring=lambda: None,
     )
     idle_epochs = IdleEpochs(cast(EpochRunner, runner), lambda: did.append("nudge"))
     idle_epochs.look()
@@ -125,3 +126,26 @@ def test_nothing_is_asked_while_an_epoch_runs() -> None:
     runner.in_flight = False
     idle_epochs.look()
     assert did == ["nudge", "rest"]
+
+
+def test_what_time_has_made_due_gets_an_epoch_once_none_comes_by_itself() -> None:
+    """While rows come there is an epoch soon anyway, and one without rows would only hold them up."""
+    clock, did = ManualClock(), []
+    history = SimpleNamespace(head=SimpleNamespace(epoch=7))
+    runner = SimpleNamespace(
+        in_flight=False, history=history, rest=lambda: None, waiting=lambda: None, expiring=lambda: "a window"
+    )
+    idle_epochs = IdleEpochs(cast(EpochRunner, runner), lambda: did.append(history.head.epoch), clock)
+    for epoch in (8, 9):
+        history.head = SimpleNamespace(epoch=epoch)
+        idle_epochs.look()
+        clock.advance(QUIET_S / 2)
+        idle_epochs.look()
+    assert did == []
+    clock.advance(QUIET_S / 2)
+    idle_epochs.look()
+    assert did == [9]
+    runner.expiring = lambda: None
+    clock.advance(AGAIN_S)
+    idle_epochs.look()
+    assert did == [9]

@@ -1,6 +1,7 @@
 """Every aggregate against a plain Python oracle, with rows split at random into arrivals and epochs."""
 
 import math
+import statistics
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -228,3 +229,28 @@ def test_a_key_column_can_be_aggregated_too() -> None:
     key, rows = pa.schema([("k", pa.int64())]), pa.schema([("k", pa.int64())])
     farm = Farm(AggregateLogic(key, rows, {"total": agg.sum("k")}, 2), rows, slices=2)
     assert farm.epoch([{"k": 3}, {"k": 3}]).output == [{"k": 3, "total": 6}]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=8), max_size=5),
+    st.sampled_from([0.0, 1e9]),
+)
+def test_variance_is_that_of_all_values_however_they_come(epochs: list[list[float | None]], far: float) -> None:
+    """Also of values that are large and close to each other, where sums of squares would lose all digits."""
+    rows = pa.schema([("k", pa.string()), ("v", pa.float64())])
+    wanted = {"variance": agg.variance("v"), "stddev": agg.stddev("v")}
+    farm = Farm(AggregateLogic(pa.schema([("k", pa.string())]), rows, wanted, 8), rows)
+    last: Row | None = None
+    for values in epochs:
+        shifted = [None if v is None else v + far for v in values]
+        halves = shifted[::2], shifted[1::2]
+        for row in farm.epoch(*([{"k": "a", "v": v} for v in half] for half in halves)).output:
+            last = row
+    all_ = [v + far for values in epochs for v in values if v is not None]
+    if last is None or len(all_) < 2:
+        assert last is None or (last["variance"], last["stddev"]) == (None, None)
+        return
+    expected = statistics.variance(all_)
+    assert last["variance"] == pytest.approx(expected, rel=1e-6, abs=1e-3)
+    assert last["stddev"] == pytest.approx(math.sqrt(expected), rel=1e-6, abs=1e-1)

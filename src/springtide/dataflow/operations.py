@@ -13,6 +13,7 @@ from springtide.state.aggregates.estimate import result_names
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.logic import Logic
 from springtide.state.reduce import BatchReducer, ReduceLogic
+from springtide.state.session import END, START, Gap, SessionLogic
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window
 
 
@@ -63,6 +64,30 @@ class Aggregation:
         if self.window is not None:
             _require_timestamp(rows, self.window.column)
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    aggregates: Mapping[str, Aggregate]
+    gap: Gap
+    kind: str = "session-aggregate"
+    has_final: bool = True
+
+    def describe(self) -> dict[str, Any]:
+        return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "gap_us": self.gap.gap_us}
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        added = {START, END, FINAL}
+        clash = sorted(
+            (set(key.names) | added) & {n for name, a in self.aggregates.items() for n in result_names(name, a)}
+        )
+        if clash:
+            raise BadValue(f"the results {clash} are named like columns of the key or the session; rename them")
+        confusing = sorted(added & set(key.names))
+        if confusing:
+            raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
+        _require_timestamp(rows, self.gap.column)
+        return SessionLogic(key, rows, dict(self.aggregates), self.gap)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sides, Sink, Transform, Union
 from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, interval, time_columns
-from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction
+from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction, Sessions
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
 from springtide.ids import valid_name
@@ -24,6 +24,7 @@ from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.dedupe import Within as Remembered
 from springtide.state.join import Where
 from springtide.state.reduce import BatchReducer, BySide, CoReducer, KeyReducer, PerKey
+from springtide.state.session import Gap
 from springtide.state.timed_sides import TimedSides
 from springtide.state.window import FINAL, Window
 
@@ -229,6 +230,26 @@ class KeyedStream:
         span = None if column is None or within is None else Remembered(column, microseconds(within), _ahead_us(ahead))
         return self._keyed(name, Deduplication(span))
 
+    def session(
+        self, column: str, gap: Duration, *, late: Duration = "0 seconds", ahead: Duration | None = AHEAD
+    ) -> "SessionStream":
+        """Sessions: rows of a key that follow each other with less than the `gap` between them, by event time.
+
+        A session is over when the watermark, which is the newest event time less `late`, has reached its last row and
+        the gap. Rows before the watermark are late; so sessions are the same however the other rows come. Rows that are
+        further `ahead` of the clock do not count, as with `window`.
+
+        >>> visits = clicks.key_by("user").session("at", gap="30 minutes").aggregate("visits", n=agg.count())
+        >>> query = visits.sink("out", sinks.memory(), mode="final")
+        >>> harness = StepHarness(app, "visits", {"user": str, "at": datetime})
+        >>> rows = [{"user": "ann", "at": datetime(2026, 1, 1, 12, minute)} for minute in (0, 20, 55)]
+        >>> sorted((row["n"], row["final"]) for row in harness.epoch(rows))
+        [(1, False), (2, False)]
+        >>> [(row["session_end"].minute, row["n"], row["final"]) for row in harness.epoch([])]
+        [(50, 2, True)]
+        """
+        return SessionStream(self, Gap(column, microseconds(gap), microseconds(late), _ahead_us(ahead)))
+
     def join(
         self,
         name: str,
@@ -384,6 +405,23 @@ class KeyedStream:
         size_us = microseconds(size)
         slide_us = size_us if slide is None else microseconds(slide)
         return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), _ahead_us(ahead)))
+
+
+class SessionStream:
+    """A keyed stream cut into sessions."""
+
+    def __init__(self, keyed: KeyedStream, gap: Gap) -> None:
+        self.keyed = keyed
+        self.gap = gap
+
+    def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
+        """Aggregates by key and session: updates while a session is open, one final row when it is over.
+
+        The rows have the columns `session_start`, the time of its first row, `session_end`, the time of its last row
+        and a gap, and `final` beside key and aggregates. Open sessions may become one, so an update may stand for a
+        part of a session; a final row stands for all of it, and comes once.
+        """
+        return self.keyed._keyed(name, Sessions(_checked(name, aggregates), self.gap))
 
 
 class WindowedStream:

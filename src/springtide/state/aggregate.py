@@ -1,19 +1,16 @@
 """Keyed aggregation, over all time or over event-time windows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from springtide.state.accumulators import Accumulators, KeyedBy, Parts
 from springtide.state.aggregates import Aggregate
-from springtide.state.aggregates.adding import Overflowed
-from springtide.state.aggregates.estimate import result_fields, results, summarise
 from springtide.state.ahead import believed, newest
-from springtide.state.errors import IntegerOverflow
-from springtide.state.group import key_text
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
@@ -37,22 +34,17 @@ class AggregateLogic:
         key = self.key
         if self.window is not None:
             key = key.append(pa.field(WINDOW_START, self.window.kind(self.rows)))
-        state = [
-            pa.field(f"{name}.{i}", kind)
-            for name, aggregate in self.aggregates.items()
-            for i, kind in enumerate(aggregate.accumulator(self._kind(aggregate)))
-        ]
-        object.__setattr__(self, "layout", Layout(key, pa.schema(state), expires=self.window is not None))
+        state = pa.schema(self._accumulators.fields)
+        object.__setattr__(self, "layout", Layout(key, state, expires=self.window is not None))
 
-    def _kind(self, aggregate: Aggregate) -> pa.DataType | None:
-        return None if aggregate.column is None else self.rows.field(aggregate.column).type
+    @cached_property
+    def _accumulators(self) -> Accumulators:
+        return Accumulators(self.rows, self.aggregates)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        wanted = [a.column for a in self.aggregates.values() if a.column is not None]
-        if self.window is not None:
-            wanted.append(self.window.column)
-        return tuple(dict.fromkeys(wanted))
+        wanted = self._accumulators.columns
+        return wanted if self.window is None else tuple(dict.fromkeys([*wanted, self.window.column]))
 
     @property
     def late_us(self) -> int | None:
@@ -63,7 +55,7 @@ class AggregateLogic:
         fields = list(self.layout.key)
         if self.window is not None:
             fields.append(pa.field(WINDOW_END, self.window.kind(self.rows)))
-        fields += [f for n, a in self.aggregates.items() for f in result_fields(n, a, self._kind(a))]
+        fields += self._accumulators.results
         if self.window is not None:
             fields.append(pa.field(FINAL, pa.bool_()))
         return pa.schema(fields)
@@ -88,26 +80,18 @@ class AggregateLogic:
         segment = Segment.of(positions, keys)
         columns = {POSITION: pa.array(segment.positions)}
         columns |= {KEY + n: k for n, k in zip(self.layout.key.names, segment.keys, strict=True)}
-        for name, aggregate in self.aggregates.items():
-            values = None
-            if aggregate.column is not None:
-                values = one_array(rows.column(aggregate.column)).take(segment.order)
-            with _telling(name, aggregate, self.layout.key.names, segment.keys):
-                parts = summarise(aggregate, values, rows.num_rows, segment.starts, moment.kept)
-            columns |= {f"{VALUE}{name}.{i}": part for i, part in enumerate(parts)}
+        named = KeyedBy(self.layout.key.names, segment.keys)
+        parts = self._accumulators.summarise(rows, segment.order, segment.starts, moment.kept, named)
+        columns |= {VALUE + name: part for name, part in parts.items()}
         return Arrival(pa.table(columns), rows_in, late, malformed, (newest_us,), ahead)
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
-        state: dict[str, pa.Array] = {}
-        known = np.flatnonzero(groups.known)
-        order, starts = _interleave(groups.known)
-        for name, aggregate in self.aggregates.items():
-            names = self._parts(name)
-            with _telling(name, aggregate, groups.keys.column_names, groups.keys.columns):
-                fresh = aggregate.combine([one_array(groups.rows.column(n)) for n in names], groups.starts)
-                if len(known):
-                    fresh = aggregate.combine(_beside(groups.state, names, fresh, known, order), starts)
-            state |= dict(zip(names, fresh, strict=True))
+        known, named = np.flatnonzero(groups.known), KeyedBy(groups.keys.column_names, groups.keys.columns)
+        names = self.layout.state.names
+        state = self._accumulators.combine(_arrays(groups.rows, names), groups.starts, named)
+        if len(known):
+            order, starts = _interleave(groups.known)
+            state = self._accumulators.combine(_beside(groups.state, state, known, order), starts, named)
         output = self._output(groups.keys, state, final=False)
         expires = None
         if self.window is not None:
@@ -119,30 +103,15 @@ class AggregateLogic:
         parts = {n: one_array(state.column(STATE + n)) for n in self.layout.state.names}
         return Closed(self._output(keys, parts, final=True))
 
-    def _parts(self, name: str) -> list[str]:
-        return [n for n in self.layout.state.names if n.rpartition(".")[0] == name]
-
     def _output(self, keys: pa.Table, state: Mapping[str, pa.Array], *, final: bool) -> pa.Table:
         columns = {n: keys.column(n) for n in keys.column_names}
         if self.window is not None:
             ends = _microseconds(keys.column(WINDOW_START)) + self.window.size_us
             columns[WINDOW_END] = pa.array(ends, pa.int64()).view(self.window.kind(self.rows))
             columns[FINAL] = pa.array(np.full(keys.num_rows, final))
-        for name, aggregate in self.aggregates.items():
-            with _telling(name, aggregate, keys.column_names, keys.columns):
-                columns |= results(name, aggregate, [state[n] for n in self._parts(name)])
+        columns |= self._accumulators.finish(state, KeyedBy(keys.column_names, keys.columns))
         names = self.output.names
         return narrowed(pa.table([columns[n] for n in names], names), self.output)
-
-
-@contextmanager
-def _telling(name: str, aggregate: Aggregate, names: Sequence[str], keys: Sequence[pa.Array]) -> Iterator[None]:
-    """An overflow names the key it is of."""
-    try:
-        yield
-    except Overflowed as error:
-        what = "rows" if aggregate.column is None else f"column {aggregate.column!r}"
-        raise IntegerOverflow(name, what, key_text(names, keys, error.group)) from None
 
 
 def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
@@ -156,13 +125,15 @@ def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
     return order, starts
 
 
-def _beside(old: pa.Table, names: list[str], fresh: list[pa.Array], known: Indices, order: Indices) -> list[pa.Array]:
-    """Each key's old accumulator, where there is one, followed by its new one."""
-    picked, order = pa.array(known), pa.array(order)
-    return [
-        pa.concat_arrays([one_array(old.column(name)).take(picked), new]).take(order)
-        for name, new in zip(names, fresh, strict=True)
-    ]
+def _beside(old: pa.Table, fresh: Parts, known: Indices, order: Indices) -> dict[str, pa.Array]:
+    """Each key's old accumulators, where there are some, followed by its new ones."""
+    picked, taken = pa.array(known), pa.array(order)
+    before = _arrays(old, fresh)
+    return {name: pa.concat_arrays([before[name].take(picked), new]).take(taken) for name, new in fresh.items()}
+
+
+def _arrays(table: pa.Table, names: Iterable[str]) -> dict[str, pa.Array]:
+    return {name: one_array(table.column(name)) for name in names}
 
 
 def _microseconds(column: pa.ChunkedArray) -> np.ndarray:

@@ -20,6 +20,18 @@ def moment_of(state: OperatorState, late_us: int | None) -> Moment:
     return Moment(max(before, slowest_us - late_us), before)
 
 
+def may_expire(state: OperatorState, late_us: int | None) -> bool:
+    """Whether an epoch without rows might close something: a window, a session, the wait of a row for a match.
+
+    The watermark goes by earlier epochs, so what the last one has made due waits for the next one. Runs know the range
+    of expiries in them; that some in it may have changed since costs an epoch that closes nothing.
+    """
+    moment = moment_of(state, late_us)
+    now_us = BEGINNING_US if state.watermark_us is None else state.watermark_us
+    ranges = (run.expires_us for run in state.runs)
+    return moment.watermark_us > now_us and any(r and r[0] <= moment.watermark_us and r[1] > now_us for r in ranges)
+
+
 def after_epoch(state: OperatorState, moment: Moment, newest_us: tuple[int, ...]) -> OperatorState:
     """The state with the epoch's watermark and, by input, with the newest time that any row has had."""
     newest = newest_of(state.newest_us, newest_us)

@@ -16,6 +16,7 @@ from springtide.engine.epoch.accounts import retold
 from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
+from springtide.engine.epoch.event_time import may_expire
 from springtide.engine.epoch.publisher import Publisher
 from springtide.engine.epoch.reporter import Reporter
 from springtide.engine.executors.job_watch import LOOK_S
@@ -77,6 +78,17 @@ class EpochRunner:
             except BaseException as error:
                 self.failure = error
                 raise
+
+    def waiting(self) -> str | None:
+        """What waits for an epoch and cannot wait for rows; None if there is nothing."""
+        return self.pool.waiting()
+
+    def expiring(self) -> str | None:
+        """What time has made due, and an epoch without rows would close; None if there is nothing."""
+        head, logics = self.history.head, self._compute.bound.logics
+        states = {} if head is None else head.operators
+        steps = [s for s, logic in logics.items() if s in states and may_expire(states[s], logic.late_us)]
+        return f"time is over for keys of {', '.join(map(repr, steps))}" if steps else None
 
     @property
     def in_flight(self) -> bool:

@@ -13,6 +13,9 @@ LOOK_S = 0.1
 AGAIN_S = 5.0
 """How long a nudge may take to become an epoch; then there is another."""
 
+QUIET_S = 2.0
+"""How long there must be no epoch before one is made for what time has made due: while rows come, it needs none."""
+
 log = room_logger(__name__)
 
 
@@ -37,9 +40,13 @@ class NudgePace:
 class IdleEpochs:
     """Looks, beside the epochs, whether something waits for the next one."""
 
-    def __init__(self, runner: EpochRunner, nudge: Callable[[], None]) -> None:
+    def __init__(
+        self, runner: EpochRunner, nudge: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._runner, self._nudge = runner, nudge
-        self._rhythm = NudgePace()
+        self._rhythm, self._clock = NudgePace(clock), clock
+        self._last_epoch = -1, clock()
+        """The last epoch that was seen, and when it was seen first."""
         self._said = ""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="springtide-idle-epochs", daemon=True)
@@ -64,11 +71,20 @@ class IdleEpochs:
         """Nudge if something waits for an epoch, and none runs."""
         if self._runner.in_flight:
             return
-        because, head = self._runner.pool.waiting(), self._runner.history.head
-        if self._rhythm.beats(because, -1 if head is None else head.epoch):
+        head = -1 if self._runner.history.head is None else self._runner.history.head.epoch
+        because = self._runner.waiting() or (self._runner.expiring() if self._quiet(head) else None)
+        if self._rhythm.beats(because, head):
             log.info("an epoch is due, with rows or without: %s", because)
             self._nudge()
         self._runner.rest()
+
+    def _quiet(self, head: int) -> bool:
+        """Whether there has been no epoch for a while."""
+        epoch, since_s = self._last_epoch
+        if epoch != head:
+            self._last_epoch = head, self._clock()
+            return False
+        return self._clock() - since_s >= QUIET_S
 
     def _say(self, what: str) -> None:
         if what != self._said:

@@ -168,8 +168,9 @@ class Running:
         version = PlanVersion(1 if head is None else head.plan + 1)
         state = KeyedState(dataflow.name, bound.layouts, dataflow.slices, storage, version)
         self._pool = start_pool(spark, state, config, self._watch, lambda: slice_load(self.reports))
-        # Embedded, and with every epoch durable, nothing ever waits for an epoch but rows.
-        nudges = Nudges(spark) if config.pool is not None else None
+        # Embedded, and with every epoch durable, nothing waits for an epoch but rows, and what time makes due.
+        timed = any(logic.late_us is not None for logic in bound.logics.values()) and not config.until.available
+        nudges = Nudges(spark) if config.pool is not None or timed else None
         history = History(
             own,
             config.durable_every,

@@ -4,9 +4,33 @@ from typing import Any
 
 from springtide.plugins import offered
 from springtide.state.aggregates.base import Aggregate, UnsupportedColumn
-from springtide.state.aggregates.functions import NoEstimate, count, distinct, max, mean, min, sum, top_k
+from springtide.state.aggregates.functions import (
+    NoEstimate,
+    count,
+    distinct,
+    max,
+    mean,
+    min,
+    stddev,
+    sum,
+    top_k,
+    variance,
+)
 
-__all__ = ["Aggregate", "NoEstimate", "UnsupportedColumn", "count", "distinct", "max", "mean", "min", "sum", "top_k"]
+__all__ = [
+    "Aggregate",
+    "NoEstimate",
+    "UnsupportedColumn",
+    "count",
+    "distinct",
+    "max",
+    "mean",
+    "min",
+    "stddev",
+    "sum",
+    "top_k",
+    "variance",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ In the examples `shown` gives the results for one key with rows whose `price` is
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Aggregate
 from springtide.state.aggregates.count import Count
+from springtide.state.aggregates.deviation import Variance
 from springtide.state.aggregates.distinct import Distinct
 from springtide.state.aggregates.estimated_count import EstimatedCount
 from springtide.state.aggregates.estimated_sum import EstimatedMean, EstimatedSum
@@ -84,6 +85,26 @@ def mean(column: str, *, estimate: bool = False) -> Aggregate:
     {'usual': 4.0}
     """
     return EstimatedMean(column) if estimate else Mean(column)
+
+
+def variance(column: str, *, estimate: bool = False) -> Aggregate:
+    """The sample variance of a column, null for fewer than two values; among the rows that were not shed.
+
+    >>> shown(spread=agg.variance("price"))
+    {'spread': 13.0}
+    """
+    _refuse(estimate, "variance", column, "bounds of a variance would need the fourth powers of values")
+    return Variance(column)
+
+
+def stddev(column: str, *, estimate: bool = False) -> Aggregate:
+    """The sample standard deviation of a column, null for fewer than two values; among the rows that were not shed.
+
+    >>> shown(spread=agg.stddev("price"))
+    {'spread': 3.605551275463989}
+    """
+    _refuse(estimate, "stddev", column, "bounds of a standard deviation would need the fourth powers of values")
+    return Variance(column, root=True)
 
 
 def top_k(column: str, k: int, *, estimate: bool = False) -> Aggregate:
