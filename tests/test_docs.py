@@ -143,7 +143,8 @@ class Terminal:
         """An app that goes on: the next line is typed when it has had an epoch."""
         log = (self.directory / "app.log").open("wb")
         self.running = subprocess.Popen([*SPRINGTIDE, *arguments], cwd=self.directory, stdout=log, stderr=log)
-        wait_until("an epoch", lambda: re.search(r"^epoch \d+ ", self.alive(), re.MULTILINE), PATIENCE_S, self.log)
+        epoch = re.compile(r"^([\w-]+: )?epoch \d+ ", re.MULTILINE)  # Of several apps each says which it is.
+        wait_until("an epoch", lambda: epoch.search(self.alive()), PATIENCE_S, self.log)
 
     def see_it_done(self, line: str, arguments: list[str]) -> None:
         """A command that ends with 0, with nothing cut; one that has nothing to tell yet may be typed again."""

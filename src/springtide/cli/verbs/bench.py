@@ -13,6 +13,7 @@ from springtide.bench.experiments.autoscale import AutoscaleBench
 from springtide.bench.experiments.decide import DecideBench
 from springtide.bench.experiments.deploy import DeployBench
 from springtide.bench.experiments.estimate.bench import EstimateBench
+from springtide.bench.experiments.join import JoinBench
 from springtide.bench.experiments.latency import LatencyBench
 from springtide.bench.experiments.migrate.bench import STRATEGIES as MIGRATE
 from springtide.bench.experiments.migrate.bench import MigrateBench, MigrateSuite
@@ -58,6 +59,18 @@ def state(
 ) -> None:
     """Keyed count in steady state against Spark's stateful query, HDFS-backed and RocksDB."""
     bench = StateBench(min(rows, 200_000), min(keys, 200_000), rounds=1, epochs=5) if quick else StateBench(rows, keys)
+    _publish(bench, out, as_json)
+
+
+@app.command()
+def join(
+    held: Annotated[int, typer.Option(help="Rows of each stream that wait in the state.", min=1)] = 1_000_000,
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """Interval join of two streams against Spark's own, HDFS-backed and RocksDB."""
+    bench = JoinBench(10_000, min(held, 40_000), rounds=1, epochs=4) if quick else JoinBench(held=held)
     _publish(bench, out, as_json)
 
 

@@ -1,0 +1,165 @@
+"""A join of two streams in an interval of event time: rows a second, against Spark's own with either state store."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from springtide.app import App
+from springtide.bench.harness.arena import Arena, arena, session
+from springtide.bench.harness.contestants import HDFS, ROCKSDB, Round, watch
+from springtide.bench.harness.findings import Findings, rounded
+from springtide.connectors import sinks, sources
+
+SECOND_MS = 1000
+"""Of event time, from one epoch to the next."""
+
+
+@dataclass(frozen=True)
+class TwoStreams:
+    """As many rows an epoch in each stream; each waits for as many epochs as it takes to have `held` of a side."""
+
+    rows: int
+    held: int
+
+    @property
+    def epochs(self) -> int:
+        """Epochs until a side has all its rows."""
+        return -(-self.held // self.rows)
+
+    @property
+    def interval_s(self) -> int:
+        """How much later the right row may be."""
+        return self.epochs * SECOND_MS // 1000
+
+    def stream(self, spark: SparkSession, side: int) -> DataFrame:
+        """Keys at random among as many as a side holds rows: a row has about one match."""
+        source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", self.rows)
+        parts = source.option("numPartitions", spark.sparkContext.defaultParallelism)
+        rows = parts.option("advanceMillisPerBatch", SECOND_MS).load()
+        key = F.pmod(F.xxhash64(F.col("value"), F.lit(side)), F.lit(self.held))
+        return rows.select(key.alias("k"), F.col("timestamp").alias("at"), F.col("value").alias("v"))
+
+
+class Joiner(Protocol):
+    """Runs rounds of the join, on a checkpoint of its own."""
+
+    @property
+    def name(self) -> str:
+        """What the figures call it."""
+
+    def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
+        """Run the warm epochs and a number more."""
+
+
+@dataclass(frozen=True)
+class Springtide:
+    directory: Path
+    instances: int
+    name: str = "springtide"
+
+    def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
+        app = App("bench")
+        left, right = (
+            app.source(name, sources.stream(lambda spark, side=side: load.stream(spark, side))).key_by("k")
+            for side, name in enumerate(("left", "right"))
+        )
+        within = ("0 seconds", f"{load.interval_s} seconds")
+        left.join("joined", right, time=("at", "at"), within=within).sink("nowhere", sinks.noop())
+        places = {"checkpoint": str(self.directory / "checkpoint"), "local": str(self.directory / "local")}
+        running = app.start(spark, instances=self.instances, **places)
+        try:
+            times = watch(running.query, epochs)
+        finally:
+            reports = running.stop()
+        return Round(times, reports[-1])
+
+
+@dataclass(frozen=True)
+class Spark:
+    """Spark's own stream-stream join with one of its state stores."""
+
+    directory: Path
+    provider: str
+    partitions: int
+    name: str
+
+    def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
+        spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
+        left, right = (load.stream(spark, side).withWatermark("at", "0 seconds") for side in (0, 1))
+        right = right.select(F.col("k").alias("k2"), F.col("at").alias("at2"), F.col("v").alias("v2"))
+        near = f"k = k2 AND at2 >= at AND at2 <= at + INTERVAL {load.interval_s} SECONDS"
+        writer = left.join(right, F.expr(near)).writeStream.format("noop").outputMode("append")
+        query = writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
+        try:
+            return Round(watch(query, epochs))
+        finally:
+            query.stop()
+
+
+@dataclass(frozen=True)
+class JoinBench:
+    rows: int = 50_000
+    """Of each stream in an epoch."""
+    held: int = 1_000_000
+    """Of each side in the state."""
+    rounds: int = 3
+    epochs: int = 8
+    partitions: int = 2
+
+    def run(self) -> Findings:
+        load = TwoStreams(self.rows, self.held)
+        with arena("join") as place:
+            joiners: list[Joiner] = [
+                Springtide(place.scratch / "springtide", self.partitions),
+                Spark(place.scratch / "hdfs", HDFS, self.partitions, "spark_hdfs"),
+                Spark(place.scratch / "rocksdb", ROCKSDB, self.partitions, "spark_rocksdb"),
+            ]
+            times: dict[str, list[float]] = {joiner.name: [] for joiner in joiners}
+            for joiner in joiners:
+                filled = _round(place, joiner, load, load.epochs)
+                if filled.last is not None:
+                    state_bytes = sum(step.state_bytes for step in filled.last.operators)
+            for _ in range(self.rounds):
+                for joiner in joiners:
+                    times[joiner.name] += _round(place, joiner, load, self.epochs).epochs_s
+        return self._findings(times, state_bytes)
+
+    def _findings(self, times: dict[str, list[float]], state_bytes: int) -> Findings:
+        rates = {name: 2 * self.rows / median(found) for name, found in times.items()}
+        ours = rates["springtide"]
+        figures: dict[str, float | int | str] = {f"{name}_rows_per_s": rounded(rate) for name, rate in rates.items()}
+        figures["ratio_hdfs"] = rounded(ours / rates["spark_hdfs"])
+        figures["ratio_rocksdb"] = rounded(ours / rates["spark_rocksdb"])
+        figures |= {"rows": self.rows, "held": self.held, "rounds": self.rounds, "state_mb": round(state_bytes / 1e6)}
+        rows = [
+            [name, f"{rate:,.0f}", f"{median(times[name]):.3f}", f"{ours / rate:.2f}"] for name, rate in rates.items()
+        ]
+
+        def draw(axes: Any) -> None:
+            for name, found in times.items():
+                axes.plot(range(1, len(found) + 1), [2 * self.rows / t for t in found], marker="o", label=name)
+            axes.set(
+                title=f"Interval join, {self.held:,} rows a side in the state, {2 * self.rows:,} rows an epoch",
+                xlabel="epoch, all rounds",
+                ylabel="rows/s",
+                ylim=(0, None),
+            )
+            axes.legend()
+
+        headers = ["contestant", "rows/s", "median epoch s", "springtide is × faster"]
+        return Findings("join", headers, rows, figures, draw)
+
+
+def _round(place: Arena, joiner: Joiner, load: TwoStreams, epochs: int) -> Round:
+    """In the joiner's own process."""
+    return place.call(joiner.name, _in_its_process, joiner, load, epochs)
+
+
+def _in_its_process(joiner: Joiner, load: TwoStreams, epochs: int) -> Round:
+    return joiner.round(session(), load, epochs)
