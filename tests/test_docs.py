@@ -140,11 +140,13 @@ class Terminal:
             self.see_it_done(line, arguments)
 
     def start(self, arguments: list[str]) -> None:
-        """An app that goes on: the next line is typed when it has had an epoch."""
+        """An app that goes on, or several: the next line is typed when each has had an epoch."""
         log = (self.directory / "app.log").open("wb")
         self.running = subprocess.Popen([*SPRINGTIDE, *arguments], cwd=self.directory, stdout=log, stderr=log)
-        epoch = re.compile(r"^([\w-]+: )?epoch \d+ ", re.MULTILINE)  # Of several apps each says which it is.
-        wait_until("an epoch", lambda: epoch.search(self.alive()), PATIENCE_S, self.log)
+        epoch = re.compile(r"^([\w-]+: )?epoch \d+ ", re.MULTILINE)
+        """Of several apps each says which it is."""
+        apps = max(1, sum(".py" in argument for argument in arguments))
+        wait_until("an epoch", lambda: len(set(epoch.findall(self.alive()))) >= apps, PATIENCE_S, self.log)
 
     def see_it_done(self, line: str, arguments: list[str]) -> None:
         """A command that ends with 0, with nothing cut; one that has nothing to tell yet may be typed again."""

@@ -1,6 +1,7 @@
 """A join of two streams in an interval of event time: rows a second, against Spark's own with either state store."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
@@ -64,13 +65,17 @@ class Springtide:
     def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
         app = App("bench")
         left, right = (
-            app.source(name, sources.stream(lambda spark, side=side: load.stream(spark, side))).key_by("k")
+            app.source(name, sources.stream(partial(load.stream, side=side))).key_by("k")
             for side, name in enumerate(("left", "right"))
         )
         within = ("0 seconds", f"{load.interval_s} seconds")
         left.join("joined", right, time=("at", "at"), within=within).sink("nowhere", sinks.noop())
-        places = {"checkpoint": str(self.directory / "checkpoint"), "local": str(self.directory / "local")}
-        running = app.start(spark, instances=self.instances, **places)
+        running = app.start(
+            spark,
+            checkpoint=str(self.directory / "checkpoint"),
+            local=str(self.directory / "local"),
+            instances=self.instances,
+        )
         try:
             times = watch(running.query, epochs)
         finally:
