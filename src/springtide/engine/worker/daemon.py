@@ -18,6 +18,7 @@ import springtide.engine.worker.restore
 import springtide.engine.worker.stateless
 import springtide.engine.worker.store
 import springtide.engine.worker.update  # noqa: F401
+from springtide.engine.worker.memory import keep_freed_memory
 
 work = pyspark.daemon.worker
 
@@ -31,6 +32,7 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     gc.freeze()
     pyspark.daemon.worker = worker
     pyspark.daemon.manager()
