@@ -1,7 +1,7 @@
 """Memory that a worker has let go is kept for its next update, instead of being given back to the system each time.
 
-An update allocates and frees arrays of some megabytes, again and again. By default glibc gives such memory back at once,
-and the system clears every page anew when it is asked for again.
+An update allocates and frees arrays of some megabytes, again and again. By default glibc gives such memory back at
+once, and the system clears every page anew when it is asked for again.
 """
 
 import ctypes
