@@ -97,7 +97,10 @@ def _named(path: str) -> Entry:
 
 SECTIONS = (
     Section("App", (Entry("springtide.App", "springtide.app"),)),
-    Section("Streams", tuple(_returned(name) for name in ("Stream", "KeyedStream", "WindowedStream", "Query"))),
+    Section(
+        "Streams",
+        tuple(_returned(name) for name in ("Stream", "KeyedStream", "WindowedStream", "SessionStream", "Query")),
+    ),
     Section("`springtide.sources`", Listed("springtide.sources", "springtide.connectors.sources")),
     Section("`springtide.sinks`", Listed("springtide.sinks", "springtide.connectors.sinks")),
     Section("`springtide.rates`", Listed("springtide.rates", "springtide.connectors.generator.rates")),
@@ -122,6 +125,8 @@ SECTIONS = (
             _named("springtide.dataflow.fields.Fields"),
             _named("springtide.state.reduce.KeyReducer"),
             _named("springtide.state.reduce.BatchReducer"),
+            _named("springtide.state.reduce.CoReducer"),
+            _named("springtide.state.join.Where"),
         ),
     ),
 )

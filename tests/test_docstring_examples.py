@@ -19,6 +19,7 @@ MODULES = [
     "connectors.generator.rates",
     "connectors.memory",
     "dataflow.duration",
+    "dataflow.meeting",
     "dataflow.stream",
     "java_home",
     "state.aggregates.functions",

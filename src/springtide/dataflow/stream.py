@@ -4,16 +4,15 @@ In the examples `clicks` is a stream of an `app`, and a `StepHarness` of `spring
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from springtide.dataflow.duration import Duration, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
-from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sides, Sink, Transform, Union
-from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, interval, time_columns
+from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
+from springtide.dataflow.meeting import Builder, MeetingStream, ahead_us
 from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction, Sessions
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
@@ -22,24 +21,12 @@ from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
 from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.dedupe import Within as Remembered
-from springtide.state.join import Where
-from springtide.state.reduce import BatchReducer, BySide, CoReducer, KeyReducer, PerKey
+from springtide.state.reduce import BatchReducer, KeyReducer, PerKey
 from springtide.state.session import Gap
-from springtide.state.timed_sides import TimedSides
 from springtide.state.window import FINAL, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-class Builder(Protocol):
-    """Collects the nodes of one app."""
-
-    def add(self, node: Node) -> None:
-        """Add a step; its name must be new."""
-
-    def restrict(self, sink: str, restrictions: Restrictions) -> None:
-        """Say what holds for a query."""
 
 
 class Stream:
@@ -156,17 +143,15 @@ class Query:
         return Query(self.builder, self.name, restrictions)
 
 
-class KeyedStream:
+class KeyedStream(MeetingStream):
     """A stream with a key; the next step keeps state for each key."""
 
-    def __init__(self, builder: Builder, step: str, key: tuple[str, ...]) -> None:
-        self.builder = builder
-        self.step = step
-        self.key = key
-
     def _keyed(self, name: str, operation: Operation) -> Stream:
-        self.builder.add(Keyed(name, (self.step,), self.key, operation))
-        return Stream(self.builder, name, has_final=operation.has_final)
+        return self._then(Keyed(name, (self.step,), self.key, operation))
+
+    def _then(self, node: Keyed) -> Stream:
+        self.builder.add(node)
+        return Stream(self.builder, node.name, has_final=node.operation.has_final)
 
     def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
         """One row a key with running aggregates; each epoch gives the keys that changed.
@@ -227,7 +212,7 @@ class KeyedStream:
         """
         if (column is None) != (within is None):
             raise BadGraph(name, "both column= and within=, or neither", f"column={column!r}, within={within!r}")
-        span = None if column is None or within is None else Remembered(column, microseconds(within), _ahead_us(ahead))
+        span = None if column is None or within is None else Remembered(column, microseconds(within), ahead_us(ahead))
         return self._keyed(name, Deduplication(span))
 
     def session(
@@ -248,136 +233,7 @@ class KeyedStream:
         >>> [(row["session_end"].minute, row["n"], row["final"]) for row in harness.epoch([])]
         [(50, 2, True)]
         """
-        return SessionStream(self, Gap(column, microseconds(gap), microseconds(late), _ahead_us(ahead)))
-
-    def join(
-        self,
-        name: str,
-        other: "KeyedStream",
-        *,
-        how: str = "inner",
-        time: tuple[str, str] | None = None,
-        within: tuple[Duration, Duration] | None = None,
-        late: Duration = "0 seconds",
-        ahead: Duration | None = AHEAD,
-        where: "Where | pc.Expression | None" = None,
-        suffix: str = SUFFIX,
-    ) -> Stream:
-        """Rows of this stream, the left one, with rows of another one that have the same key.
-
-        With `time`, the columns with the event time of the left and of the right stream, and `within`, how much later
-        the right row may be (less than zero if it may be earlier), rows wait no longer than a match can come. Without
-        them every row waits for ever, and `how` can only be `"inner"`. With `"left"`, `"right"` or `"full"`, rows of
-        that side, or of both, that find no match come once, with nulls, when the watermark says that none can come: it
-        trails the newest event time of the side that has come least far by `late`. Later rows are dropped and counted.
-
-        `where` is a further condition: an Arrow expression over the joined columns, or a function from a table of them
-        to a column of booleans. Null keys match nothing. Of two columns with one name, the right one gets the `suffix`.
-
-        >>> orders, payments = clicks.key_by("user"), clicks.transform("paid", lambda df: df).key_by("user")
-        >>> paid = orders.join("paid-orders", payments, time=("at", "at"), within=("0 seconds", "30 minutes"))
-        >>> query = paid.sink("out", sinks.memory())
-        >>> harness = StepHarness(app, "paid-orders", [{"user": str, "at": datetime}, {"user": str, "at": datetime}])
-        >>> harness.epoch([{"user": "ann", "at": datetime(2026, 1, 1, 12, 0)}], [])
-        []
-        >>> found = harness.epoch([], [{"user": "ann", "at": datetime(2026, 1, 1, 12, 20)}])
-        >>> [(row["user"], row["at"].minute, row["at_right"].minute) for row in found]
-        [('ann', 0, 20)]
-        """
-        kind, times, span = checked_how(name, how), time_columns(name, time), interval(name, within)
-        if (span is None) != (not times):
-            raise BadGraph(name, "both time= and within=, or neither", f"time={time!r}, within={within!r}")
-        if span is None and kind != "inner":
-            raise BadGraph(name, f"time= and within= for how={how!r}: else a match might come at any time", "neither")
-        if where is not None and not callable(where) and not isinstance(where, pc.Expression):
-            raise BadGraph(name, "where= an Arrow expression such as pc.field('paid') >= pc.field('due')", repr(where))
-        fits = Condition(where) if isinstance(where, pc.Expression) else where
-        timed = TimedSides(times, None if span is None else microseconds(late), _ahead_us(ahead))
-        return self._sided(name, (other,), Joining(kind, timed, span, fits, suffix))
-
-    def as_of(
-        self,
-        name: str,
-        other: "KeyedStream",
-        *,
-        time: tuple[str, str],
-        tolerance: Duration | None = None,
-        how: str = "left",
-        late: Duration = "0 seconds",
-        ahead: Duration | None = AHEAD,
-        suffix: str = SUFFIX,
-    ) -> Stream:
-        """Each row of this stream with the newest row of another one at or before its time, of the same key.
-
-        `time` are the columns with the event time of this stream and of the other. A row comes once the watermark has
-        passed it, as the other stream's rows for it may come until then: the watermark trails the newest event time of
-        the stream that has come least far by `late`. Rows that are later still are dropped and counted. A row for which
-        there is none, or none younger than `tolerance`, comes with nulls, or with `how="inner"` not at all.
-
-        >>> rates = clicks.transform("rates", lambda df: df).key_by("currency")
-        >>> query = clicks.key_by("currency").as_of("priced", rates, time=("at", "at")).sink("out", sinks.memory())
-        >>> orders, rate = {"currency": str, "at": datetime}, {"currency": str, "at": datetime, "rate": float}
-        >>> harness = StepHarness(app, "priced", [orders, rate])
-        >>> noon, later = datetime(2026, 1, 1, 12), datetime(2026, 1, 1, 18)
-        >>> steps = [{"currency": "EUR", "at": noon, "rate": 1.1}, {"currency": "EUR", "at": later, "rate": 1.2}]
-        >>> harness.epoch([{"currency": "EUR", "at": noon}, {"currency": "EUR", "at": later}], steps)
-        []
-        >>> [(row["at"].hour, row["rate"]) for row in harness.epoch([], [])]
-        [(12, 1.1)]
-        """
-        times = time_columns(name, time)
-        if not times:
-            raise BadGraph(name, 'time= two column names, as ("at", "at")', "None")
-        if how not in ("left", "inner"):
-            raise BadGraph(name, "how='left' or how='inner'", repr(how))
-        timed = TimedSides(times, microseconds(late), _ahead_us(ahead))
-        oldest_us = None if tolerance is None else microseconds(tolerance)
-        return self._sided(name, (other,), AsOf(timed, how == "left", oldest_us, suffix))
-
-    def co_reduce(
-        self, name: str, *others_and_function: "KeyedStream | CoReducer", state: Fields, output: Fields
-    ) -> Stream:
-        """A reducer over this stream and others with keys of the same types, called for each key that has rows.
-
-        The function comes last: `(key, rows of this stream, rows of each other one, state) → (state, output rows)`.
-        Otherwise it is as with `reduce`. The columns of the key have the names that they have in this stream.
-
-        >>> def balance(key, orders, payments, state):
-        ...     due = sum(o["price"] for o in orders) - sum(p["paid"] for p in payments)
-        ...     due += state["due"] if state else 0
-        ...     return ({"due": due} if due else None), [{"user": key["user"], "due": due}]
-        >>> payments = app.source("payments", sources.generator(10)).key_by("payer")
-        >>> due = {"due": int}
-        >>> open_ = clicks.key_by("user").co_reduce("open", payments, balance, state=due, output={"user": str, **due})
-        >>> query = open_.sink("out", sinks.memory())
-        >>> harness = StepHarness(app, "open", [{"user": str, "price": int}, {"payer": str, "paid": int}])
-        >>> harness.epoch([{"user": "ann", "price": 5}], [{"payer": "ann", "paid": 2}])
-        [{'user': 'ann', 'due': 3}]
-        >>> harness.epoch([], [{"payer": "ann", "paid": 3}])
-        [{'user': 'ann', 'due': 0}]
-        """
-        *others, function = others_and_function
-        if not others or not callable(function):
-            got = "no other stream" if callable(function) else repr(function)
-            raise BadGraph(name, "other keyed streams and then a function of all their rows", got)
-        state, output = schema_of(state), schema_of(output)
-        reducer = PerKey(BySide(function, 1 + len(others)), state, output)
-        return self._sided(name, tuple(others), Reduction(reducer, state, output, kind="co-reduce"))
-
-    def _sided(self, name: str, others: tuple[Any, ...], operation: Operation) -> Stream:
-        """A step with several inputs: their rows come on one way."""
-        for other in others:
-            if not isinstance(other, KeyedStream):
-                raise BadGraph(name, "a keyed stream, such as payments.key_by('order')", repr(other))
-            if other.builder is not self.builder:
-                raise BadGraph(name, "streams of one app", "a stream of another app")
-            if len(other.key) != len(self.key):
-                raise BadGraph(name, f"keys of {len(self.key)} columns, as {self.key}", repr(other.key))
-        sides = (self, *others)
-        way = Sides(f"{name}-sides", tuple(s.step for s in sides), tuple(s.key for s in sides), name)
-        self.builder.add(way)
-        self.builder.add(Keyed(name, (way.name,), self.key, operation))
-        return Stream(self.builder, name, has_final=operation.has_final)
+        return SessionStream(self, Gap(column, microseconds(gap), microseconds(late), ahead_us(ahead)))
 
     def window(
         self,
@@ -404,7 +260,7 @@ class KeyedStream:
         """
         size_us = microseconds(size)
         slide_us = size_us if slide is None else microseconds(slide)
-        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), _ahead_us(ahead)))
+        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), ahead_us(ahead)))
 
 
 class SessionStream:
@@ -437,10 +293,6 @@ class WindowedStream:
         The rows have the columns `window_start`, `window_end` and `final` beside key and aggregates.
         """
         return self.keyed._keyed(name, Aggregation(_checked(name, aggregates), self.window))
-
-
-def _ahead_us(ahead: Duration | None) -> int | None:
-    return None if ahead is None else microseconds(ahead)
 
 
 def _checked(name: str, aggregates: dict[str, Aggregate]) -> dict[str, Aggregate]:
