@@ -1,8 +1,8 @@
-"""An app on several workers that joins two streams in three ways, and what its sinks must hold."""
+"""An app on several workers that joins two streams in three ways and finds sessions, and what its sinks must hold."""
 
 import sys
 from collections import Counter, defaultdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from chaos_app import DISORDER_S, EPOCH_ROWS, START_S
 from join_oracle import Bag, JoinOracle, Row, multiset
 
-from springtide import App, sinks, sources
+from springtide import App, agg, sinks, sources
 from springtide.connectors.generator.rates import constant
 from springtide.connectors.generator.rows import GeneratorSpec
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LOW_S, HIGH_S = -1, 2
+GAP_S = 0.5
 SEEDS = {"left": 11, "right": 12}
 
 
@@ -52,7 +53,7 @@ def both(key: Row, left: list[Row], right: list[Row], state: Row | None) -> tupl
 
 
 def build(root: Path, epochs: int, keys: int) -> App:
-    """A full join, an as-of join and a co-reducer. It goes by the name that the kit looks for."""
+    """A full join, an as-of join, a co-reducer, and sessions. It goes by the name that the kit looks for."""
     app = App("chaos", slices=16)
     left = app.source("left", sources.Generator(spec("left", epochs, keys))).transform("lefts", lefts).key_by("k")
     right = app.source("right", sources.Generator(spec("right", epochs, keys))).transform("rights", rights).key_by("id")
@@ -64,6 +65,8 @@ def build(root: Path, epochs: int, keys: int) -> App:
     fields = {"lefts": int, "rights": int}
     counted = left.co_reduce("both", right, both, state=fields, output={"k": int, **fields})
     counted.sink("counts", sinks.parquet(str(root / "counts")))
+    visits = left.session("at", f"{GAP_S} seconds", late=late).aggregate("visits", n=agg.count(), total=agg.sum("x"))
+    visits.sink("over", sinks.parquet(str(root / "over")), mode="final")
     return app
 
 
@@ -80,6 +83,8 @@ def check(root: Path, epochs: int, keys: int) -> None:
     last = {row["k"]: (row["lefts"], row["rights"]) for row in published(root, "counts")}
     assert last == {key: (counts["left", key], counts["right", key]) for _, key in counts}
     assert multiset(published(root, "as-of")) == _as_of(oracle)
+    found = Counter((row["k"], row["session_start"], row["n"], row["total"]) for row in published(root, "over"))
+    assert found == _sessions(oracle.lefts, epochs)
 
 
 def _as_of(oracle: JoinOracle) -> Bag:
@@ -93,6 +98,22 @@ def _as_of(oracle: JoinOracle) -> Bag:
             before = [each for each in known[row["k"]] if each[0] <= row["at"]]
             found[row["k"], row["at"], row["x"], *max(before, key=lambda each: each[0], default=(None, None))] += 1
     return found
+
+
+def _sessions(rows: list[Row], epochs: int) -> Bag:
+    """Those of the left rows that are over: the rows before the last epoch tell what time it is."""
+    newest = max((row["at"] for row in rows[: (epochs - 1) * EPOCH_ROWS]), default=None)
+    if newest is None:
+        return Bag()
+    found: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (row["k"], row["at"])):
+        last = found[-1][-1] if found else None
+        if last is not None and last["k"] == row["k"] and row["at"] - last["at"] < timedelta(seconds=GAP_S):
+            found[-1].append(row)
+        else:
+            found.append([row])
+    until = newest - timedelta(seconds=DISORDER_S + GAP_S)
+    return Bag((s[0]["k"], s[0]["at"], len(s), sum(row["x"] for row in s)) for s in found if s[-1]["at"] <= until)
 
 
 def _rows(side: str, epoch: int, epochs: int, keys: int) -> list[Row]:
