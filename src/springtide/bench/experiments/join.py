@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from springtide.app import App
 from springtide.bench.harness.arena import Arena, arena, session
-from springtide.bench.harness.contestants import HDFS, ROCKSDB, Round, watch
-from springtide.bench.harness.findings import Findings, rounded
+from springtide.bench.harness.contestants import HDFS, ROCKSDB, Round, app_round, use_store, watch
+from springtide.bench.harness.findings import Findings
+from springtide.bench.harness.rates_beside_spark import OURS, WITH_HDFS, WITH_ROCKSDB, rates_beside_spark
 from springtide.connectors import sinks, sources
 
 SECOND_MS = 1000
@@ -60,7 +60,7 @@ class Joiner(Protocol):
 class Springtide:
     directory: Path
     instances: int
-    name: str = "springtide"
+    name: str = OURS
 
     def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
         app = App("bench")
@@ -70,17 +70,7 @@ class Springtide:
         )
         within = ("0 seconds", f"{load.interval_s} seconds")
         left.join("joined", right, time=("at", "at"), within=within).sink("nowhere", sinks.noop())
-        running = app.start(
-            spark,
-            checkpoint=str(self.directory / "checkpoint"),
-            local=str(self.directory / "local"),
-            instances=self.instances,
-        )
-        try:
-            times = watch(running.query, epochs)
-        finally:
-            reports = running.stop()
-        return Round(times, reports[-1])
+        return app_round(app, spark, self.directory, self.instances, epochs)
 
 
 @dataclass(frozen=True)
@@ -93,9 +83,7 @@ class Spark:
     name: str
 
     def round(self, spark: SparkSession, load: TwoStreams, epochs: int) -> Round:
-        spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
-        spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-        spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
+        use_store(spark, self.provider, self.partitions)
         left, right = (load.stream(spark, side).withWatermark("at", "0 seconds") for side in (0, 1))
         right = right.select(F.col("k").alias("k2"), F.col("at").alias("at2"), F.col("v").alias("v2"))
         near = f"k = k2 AND at2 >= at AND at2 <= at + INTERVAL {load.interval_s} SECONDS"
@@ -122,8 +110,8 @@ class JoinBench:
         with arena("join") as place:
             joiners: list[Joiner] = [
                 Springtide(place.scratch / "springtide", self.partitions),
-                Spark(place.scratch / "hdfs", HDFS, self.partitions, "spark_hdfs"),
-                Spark(place.scratch / "rocksdb", ROCKSDB, self.partitions, "spark_rocksdb"),
+                Spark(place.scratch / "hdfs", HDFS, self.partitions, WITH_HDFS),
+                Spark(place.scratch / "rocksdb", ROCKSDB, self.partitions, WITH_ROCKSDB),
             ]
             times: dict[str, list[float]] = {joiner.name: [] for joiner in joiners}
             for joiner in joiners:
@@ -133,32 +121,9 @@ class JoinBench:
             for _ in range(self.rounds):
                 for joiner in joiners:
                     times[joiner.name] += _round(place, joiner, load, self.epochs).epochs_s
-        return self._findings(times, state_bytes)
-
-    def _findings(self, times: dict[str, list[float]], state_bytes: int) -> Findings:
-        rates = {name: 2 * self.rows / median(found) for name, found in times.items()}
-        ours = rates["springtide"]
-        figures: dict[str, float | int | str] = {f"{name}_rows_per_s": rounded(rate) for name, rate in rates.items()}
-        figures["ratio_hdfs"] = rounded(ours / rates["spark_hdfs"])
-        figures["ratio_rocksdb"] = rounded(ours / rates["spark_rocksdb"])
-        figures |= {"rows": self.rows, "held": self.held, "rounds": self.rounds, "state_mb": round(state_bytes / 1e6)}
-        rows = [
-            [name, f"{rate:,.0f}", f"{median(times[name]):.3f}", f"{ours / rate:.2f}"] for name, rate in rates.items()
-        ]
-
-        def draw(axes: Any) -> None:
-            for name, found in times.items():
-                axes.plot(range(1, len(found) + 1), [2 * self.rows / t for t in found], marker="o", label=name)
-            axes.set(
-                title=f"Interval join, {self.held:,} rows a side in the state, {2 * self.rows:,} rows an epoch",
-                xlabel="epoch, all rounds",
-                ylabel="rows/s",
-                ylim=(0, None),
-            )
-            axes.legend()
-
-        headers = ["contestant", "rows/s", "median epoch s", "springtide is × faster"]
-        return Findings("join", headers, rows, figures, draw)
+        title = f"Interval join, {self.held:,} rows a side in the state, {2 * self.rows:,} rows an epoch"
+        more = {"rows": self.rows, "held": self.held, "rounds": self.rounds, "state_mb": round(state_bytes / 1e6)}
+        return rates_beside_spark("join", title, 2 * self.rows, times, more)
 
 
 def _round(place: Arena, joiner: Joiner, load: TwoStreams, epochs: int) -> Round:

@@ -81,17 +81,7 @@ class Springtide:
         app = App("bench")
         rows = app.source("rows", sources.stream(load.stream)).transform("keys", load.keyed)
         rows.key_by("k").aggregate("count", n=agg.count()).sink("nowhere", sinks.noop())
-        running = app.start(
-            spark,
-            checkpoint=str(self.directory / "checkpoint"),
-            local=str(self.directory / "local"),
-            instances=self.instances,
-        )
-        try:
-            times = watch(running.query, epochs)
-        finally:
-            reports = running.stop()
-        return Round(times, reports[-1])
+        return app_round(app, spark, self.directory, self.instances, epochs)
 
 
 @dataclass(frozen=True)
@@ -105,9 +95,7 @@ class SparkCount:
 
     def start(self, spark: SparkSession, load: Load) -> StreamingQuery:
         """Start the query on its checkpoint."""
-        spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
-        spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-        spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
+        use_store(spark, self.provider, self.partitions)
         counts = load.keyed(load.stream(spark)).groupBy("k").agg(F.count("*").alias("n"))
         writer = counts.writeStream.format("noop").outputMode("update")
         return writer.option("checkpointLocation", str(self.directory / "checkpoint")).start()
@@ -118,6 +106,25 @@ class SparkCount:
             return Round(watch(query, epochs))
         finally:
             query.stop()
+
+
+def app_round(app: App, spark: SparkSession, directory: Path, instances: int | None, epochs: int) -> Round:
+    """A round of an app with its checkpoint in a directory."""
+    running = app.start(
+        spark, checkpoint=str(directory / "checkpoint"), local=str(directory / "local"), instances=instances
+    )
+    try:
+        times = watch(running.query, epochs)
+    finally:
+        reports = running.stop()
+    return Round(times, reports[-1])
+
+
+def use_store(spark: SparkSession, provider: str, partitions: int) -> None:
+    """Let stateful queries of Spark's own keep their state so, and in this number of partitions."""
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+    spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
 def watch(query: StreamingQuery, epochs: int) -> list[float]:
