@@ -88,6 +88,17 @@ def test_streams_meet_in_every_epoch_as_they_should(run_app: RunApp, tmp_path: P
     ], "a stream that is joined with itself is read once"
 
 
+def test_rows_of_a_stream_that_is_joined_with_itself_count_once(run_app: RunApp, tmp_path: Path) -> None:
+    """In an app that may shed, tasks count the rows that they read."""
+    lefts, _, left_files, _ = streams(tmp_path)
+    app = App("itself")
+    left = app.source("left", left_files).key_by("k")
+    left.join("selves", left).sink("pairs", sinks.noop()).with_minimum_accuracy(0.5)
+    reports = run_app(app)
+    assert [report.rows_in for report in reports] == [query.offered for r in reports for query in r.queries]
+    assert [report.rows_in for report in reports] == [len(rows) for rows in lefts]
+
+
 def test_what_cannot_be_joined_is_refused_before_the_first_epoch(run_app: RunApp, tmp_path: Path) -> None:
     _, _, left_files, right_files = streams(tmp_path)
 

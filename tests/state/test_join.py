@@ -85,6 +85,15 @@ def test_a_condition_decides_also_who_has_found_no_match() -> None:
         assert [(r["k"], r["x"], r["y"]) for r in joined.epoch([], [])] == [("b", 9, None)]
 
 
+def test_a_row_goes_with_the_first_microsecond_in_which_nothing_can_match_it() -> None:
+    joined = harness(how="left", time=("at", "at"), within=("0 seconds", "1 second"))
+    joined.epoch([{"k": "a", "at": at(0), "x": 1}], [])
+    for microseconds, expected in ((0, []), (1, [1]), (2, [])):
+        later = at(1) + timedelta(microseconds=microseconds)
+        joined.epoch([{"k": "z", "at": later, "x": 0}], [{"id": "z", "at": later, "y": 0}])
+        assert [row["x"] for row in joined.epoch([], []) if row["k"] == "a"] == expected
+
+
 def test_without_an_interval_all_rows_wait_for_ever() -> None:
     joined = harness()
     assert joined.epoch([{"k": "a", "at": None, "x": 1}], []) == []
