@@ -49,7 +49,7 @@ def _sided(node: Sides, parents: list[DataFrame]) -> DataFrame:
         _nullable(parent.select(columns).schema[0].dataType) for (parent, _), columns in zip(sides, own, strict=True)
     ]
     for side, (parent, key) in enumerate(sides):
-        keys = [F.col(_quoted(column)).alias(name) for column, name in zip(key, node.keys[0], strict=True)]
+        keys = [F.col(quoted(column)).alias(name) for column, name in zip(key, node.keys[0], strict=True)]
         others = [F.lit(None).cast(kind) for kind in kinds]
         columns = [own[side].cast(kinds[side]) if number == side else null for number, null in enumerate(others)]
         named = [column.alias(side_column(number)) for number, column in enumerate(columns)]
@@ -59,7 +59,7 @@ def _sided(node: Sides, parents: list[DataFrame]) -> DataFrame:
 
 def _own(parent: DataFrame, key: tuple[str, ...]) -> Column:
     """A side's columns beside its key, as a struct; one that only says that there is a row, if there are none."""
-    columns = [F.col(_quoted(name)) for name in parent.columns if name not in key]
+    columns = [F.col(quoted(name)) for name in parent.columns if name not in key]
     return F.struct(*columns or [F.lit(True).alias(ROW)])
 
 
@@ -70,7 +70,8 @@ def _nullable(kind: DataType) -> DataType:
     return StructType([StructField(field.name, _nullable(field.dataType)) for field in kind])
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A column's name as it stands in SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed
+from springtide.engine.epoch.build_step import quoted
 from springtide.engine.epoch.dataframes import EpochDataFrames
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.wire.commit_record import RECORD
@@ -39,7 +40,7 @@ class RowShuffle:
             # One Python task less for each partition; with many rows, preparing them before the shuffle pays.
             addressed = self._with_hash(rows, _instance_of(self.share.instance_of))
             return self._shuffled(addressed, replace(self.update, prepare=self.prepare))
-        columns = map(_quoted, self.prepare.rows.names)
+        columns = map(quoted, self.prepare.rows.names)
         ready = rows.selectExpr(*columns) if self._hashes_itself else self._with_hash(rows)
         return self._shuffled(ready.mapInArrow(self.prepare, PARCEL))
 
@@ -69,8 +70,8 @@ class RowShuffle:
         rows, hashed = self.prepare.rows, []
         for name in self.prepare.key:
             kind = {pa.float32(): "float", pa.float64(): "double"}.get(rows.field(name).type)
-            hashed.append(_quoted(name) if kind is None else f"if({_quoted(name)} = 0, {kind}(0), {_quoted(name)})")
-        with_hash = frame.selectExpr(f"xxhash64({', '.join(hashed)}) AS `{HASH}`", *map(_quoted, rows.names))
+            hashed.append(quoted(name) if kind is None else f"if({quoted(name)} = 0, {kind}(0), {quoted(name)})")
+        with_hash = frame.selectExpr(f"xxhash64({', '.join(hashed)}) AS `{HASH}`", *map(quoted, rows.names))
         return with_hash.selectExpr("*", *more) if more else with_hash
 
 
@@ -79,7 +80,3 @@ def _instance_of(owners: tuple[InstanceId, ...]) -> str:
     ends = [s for s in range(1, len(owners) + 1) if s == len(owners) or owners[s] != owners[s - 1]]
     cases = " ".join(f"WHEN `{HASH}` & {len(owners) - 1} < {end} THEN {owners[end - 1]}" for end in ends)
     return f"CASE {cases} END AS {INSTANCE}"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
