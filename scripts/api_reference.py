@@ -104,7 +104,18 @@ SECTIONS = (
     Section("`springtide.agg`", Listed("springtide.agg", "springtide.state.aggregates")),
     Section(
         "Reducers",
-        (Entry("springtide.Groups", "springtide.state.logic"), Entry("springtide.Reduced", "springtide.state.reduce")),
+        (
+            Entry("springtide.Groups", "springtide.state.logic"),
+            Entry("springtide.Reduced", "springtide.state.reduce"),
+            Entry("springtide.state.timers.Timer", "springtide.state.timers", made=False),
+        ),
+    ),
+    Section(
+        "Time",
+        (
+            Entry("springtide.Ttl", "springtide.dataflow.ttl"),
+            Entry("springtide.PROCESSING_TIME", "springtide.state.clock", methods=False),
+        ),
     ),
     Section(
         "A running app",
@@ -120,9 +131,10 @@ SECTIONS = (
             _named("springtide.engine.lifecycle.stop_condition.StopCondition"),
             _named("springtide.dataflow.duration.Duration"),
             _named("springtide.dataflow.fields.Fields"),
-            _named("springtide.state.reduce.KeyReducer"),
+            _named("springtide.state.per_key.KeyReducer"),
+            _named("springtide.state.per_key.CoReducer"),
+            _named("springtide.state.per_key.KeyTimer"),
             _named("springtide.state.reduce.BatchReducer"),
-            _named("springtide.state.reduce.CoReducer"),
             _named("springtide.state.join.Where"),
         ),
     ),

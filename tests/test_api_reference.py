@@ -48,7 +48,7 @@ def test_a_page_that_is_out_of_date_is_told_in_one_line_and_put_right(
 
 @pytest.mark.parametrize("name", springtide.__all__)
 def test_a_public_name_has_an_entry(name: str) -> None:
-    assert f"springtide.{name}" in HEADINGS
+    assert {name, f"springtide.{name}"} & set(HEADINGS)
 
 
 @pytest.mark.parametrize("module", ["agg", "sinks", "sources"])

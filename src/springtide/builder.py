@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from springtide.connectors.sources import SourceSpec, as_source
+from springtide.dataflow.duration import Duration, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.graph import Graph, Node, Sink, Source
 from springtide.dataflow.restrictions import Restrictions
@@ -31,16 +32,20 @@ class Dataflow:
         source: "SourceSpec | DataFrame | Callable[[SparkSession], DataFrame] | Any",
         *,
         utility: str | None = None,
+        idle: Duration | None = None,
     ) -> Stream:
         """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session.
 
         With `utility`, an SQL expression over its columns, rows that are worth little are shed first when queries of
         the app give way; without, rows are shed at random.
+
+        With `idle`, such as `"30 seconds"`, steps that join it with other streams do not wait for it once it has been
+        silent for that long by the wall clock: event time goes on without it. Without, they always wait.
         """
         spec = as_source(name, source)
         if utility is not None and (not isinstance(utility, str) or not utility.strip()):
             raise BadGraph(name, "a utility that is an SQL expression, such as 'if(vip, 1, 0)'", repr(utility))
-        self.add(Source(name, spec, utility))
+        self.add(Source(name, spec, utility, None if idle is None else microseconds(idle)))
         return spec.attach(Stream(self, name))
 
     def add(self, node: Node) -> None:

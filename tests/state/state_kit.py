@@ -15,6 +15,7 @@ from springtide.blocks.manifest import OperatorState
 from springtide.blocks.slice_set import SliceSet
 from springtide.ids import Epoch, SliceId
 from springtide.state.chain import Chain
+from springtide.state.clock import WallTime
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE
 from springtide.state.logic import BEGINNING_US, Logic, Moment, canonical_keys
 from springtide.state.position import positions, slice_of, slice_starts
@@ -90,6 +91,8 @@ class Farm:
     keys: int = 0
     newest_us: int = BEGINNING_US
     """The newest event time seen; a test may move it on."""
+    now_us: int = 0
+    """The wall clock; a test may move it on."""
     moment: Moment = field(default_factory=Moment)
     """That of the last epoch."""
     epochs: int = 0
@@ -105,8 +108,11 @@ class Farm:
     def epoch(self, *arrivals: Sequence[Mapping[str, Any]]) -> EpochResult:
         """One epoch, each arrival a partition of its rows."""
         before_us = self.moment.watermark_us
-        late_us = self.logic.late_us
-        newest_us = BEGINNING_US if late_us is None or self.newest_us == BEGINNING_US else self.newest_us - late_us
+        clock, newest_us = self.logic.clock, BEGINNING_US
+        if isinstance(clock, WallTime):
+            newest_us = self.now_us
+        elif clock is not None and self.newest_us != BEGINNING_US:
+            newest_us = self.newest_us - clock.late_us
         self.moment = Moment(max(before_us, newest_us), before_us)
         arrived = [self._arrive(rows) for rows in arrivals if rows]
         parcels = [a.rows for a in arrived]

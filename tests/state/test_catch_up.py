@@ -20,7 +20,8 @@ from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.layout import KEY as KEY_PREFIX
 from springtide.state.layout import STATE as STATE_PREFIX
 from springtide.state.logic import Logic, Moment
-from springtide.state.reduce import PerKey, ReduceLogic
+from springtide.state.per_key import PerKey
+from springtide.state.reduce import ReduceLogic
 from springtide.state.run import Run, merge
 from springtide.state.update import CaughtUp, Missed, Updated, catch_up, update
 from springtide.state.window import Window

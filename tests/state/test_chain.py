@@ -16,7 +16,8 @@ from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.chain import RATIO, Chain
 from springtide.state.layout import Layout
-from springtide.state.reduce import PerKey, ReduceLogic
+from springtide.state.per_key import PerKey
+from springtide.state.reduce import ReduceLogic
 from springtide.state.run import Run
 
 KEY = pa.schema([("k", pa.int64())])

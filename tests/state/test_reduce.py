@@ -10,7 +10,8 @@ from state_kit import Farm, Row
 
 from springtide.state.errors import BadUpdate
 from springtide.state.logic import Groups
-from springtide.state.reduce import BatchReducer, PerKey, Reduced, ReduceLogic
+from springtide.state.per_key import PerKey
+from springtide.state.reduce import BatchReducer, Reduced, ReduceLogic
 
 KEY = pa.schema([("k", pa.string())])
 ROWS = pa.schema([("k", pa.string()), ("v", pa.int64())])

@@ -15,7 +15,8 @@ from state_kit import HASHES, Canon, Farm, Row, canon_row, multiset
 from springtide.state import aggregates as agg
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.logic import Groups, Logic
-from springtide.state.reduce import PerKey, Reduced, ReduceLogic
+from springtide.state.per_key import PerKey
+from springtide.state.reduce import Reduced, ReduceLogic
 
 SLICES = 4
 NAN = float("nan")

@@ -15,8 +15,7 @@ from springtide.ids import Epoch, PlanVersion, SliceId
 from springtide.metrics.account import Account
 from springtide.plan.shedding import NOTHING, Shedding
 
-FORMAT = 6
-
+FORMAT = 7
 
 ONE_INPUT_UNTIL = 6
 """Earlier formats have a single newest event time for each step, or null."""
@@ -54,6 +53,10 @@ class OperatorState:
     watermark_us: int | None = None
     pending: tuple[Pending, ...] = ()
     """Epochs that stalled slices have still to see, oldest first."""
+    seen_us: tuple[int, ...] = ()
+    """By input: the wall clock of the last epoch that had rows of it."""
+    due_us: int | None = None
+    """When the next of its keys expires; None if that is not known, as rows have come since it was."""
 
     def owed(self) -> frozenset[SliceId]:
         """The slices that have epochs still to see."""

@@ -44,3 +44,8 @@ def signed_microseconds(duration: Duration) -> int:
     if isinstance(duration, str) and duration.lstrip().startswith("-"):
         return -microseconds(duration.lstrip()[1:])
     return microseconds(duration)
+
+
+def ahead_us(ahead: Duration | None) -> int | None:
+    """How far event time may run ahead of the clock, in microseconds; None if that does not matter."""
+    return None if ahead is None else microseconds(ahead)

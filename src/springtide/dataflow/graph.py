@@ -23,6 +23,8 @@ class Source:
     spec: SourceSpec
     utility: str | None = None
     """What a row is worth, in SQL over its columns: under overload, rows that are worth little are shed first."""
+    idle_us: int | None = None
+    """How long it may be silent, by the wall clock, before other sources do not wait for it; None if they always do."""
     parents: tuple[str, ...] = ()
 
 
@@ -167,6 +169,26 @@ class Graph:
         """By keyed or captured step: the sources and keyed steps that its rows come from."""
         keyed = {node.name: self.producers(node.parents[0]) for node in self.of(Keyed)}
         return keyed | {step: self.producers(step) for step in self.captured}
+
+    def inputs(self, step: str) -> tuple[str, ...]:
+        """The steps whose rows a keyed step gets, one for each of its inputs."""
+        (parent,) = self[step].parents
+        return self[parent].parents if isinstance(self[parent], Sides) else (parent,)
+
+    def sources(self, name: str) -> frozenset[str]:
+        """The sources that a step's rows come from, however far above."""
+        node = self[name]
+        if isinstance(node, Source):
+            return frozenset([name])
+        return frozenset[str]().union(*(self.sources(parent) for parent in node.parents))
+
+    def idle_us(self, step: str) -> tuple[int | None, ...]:
+        """By input of a keyed step: how long it may be silent before the others do not wait for it."""
+        return tuple(self._idle_us(name) for name in self.inputs(step))
+
+    def _idle_us(self, name: str) -> int | None:
+        limits = [self._by_name[source].idle_us for source in self.sources(name)]  # type: ignore[union-attr]
+        return None if None in limits else max(limit for limit in limits if limit is not None)
 
     def nearest_keyed(self, name: str) -> frozenset[str]:
         """The keyed steps whose output reaches a step without another one between."""

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow.compute as pc
 
-from springtide.dataflow.duration import Duration, microseconds
+from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, Node, Sides
 from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, interval, time_columns
-from springtide.dataflow.operations import Operation, Reduction
+from springtide.dataflow.operations import Operation
+from springtide.dataflow.reducing import Reduction, per_timer, timers_of
 from springtide.dataflow.restrictions import Restrictions
+from springtide.dataflow.ttl import Ttl, remembered
 from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.join import Where
-from springtide.state.reduce import BySide, CoReducer, PerKey
+from springtide.state.per_key import BySide, CoReducer, KeyTimer, PerKey
+from springtide.state.reduce import BatchReducer
 from springtide.state.timed_sides import TimedSides
 
 if TYPE_CHECKING:
@@ -58,14 +61,16 @@ class MeetingStream(ABC):
         ahead: Duration | None = AHEAD,
         where: "Where | pc.Expression | None" = None,
         suffix: str = SUFFIX,
+        ttl: Duration | Ttl | None = None,
     ) -> "Stream":
         """Rows of this stream, the left one, with rows of another one that have the same key.
 
         With `time`, the columns with the event time of the left and of the right stream, and `within`, how much later
         the right row may be (less than zero if it may be earlier), rows wait no longer than a match can come. Without
-        them every row waits for ever, and `how` can only be `"inner"`. With `"left"`, `"right"` or `"full"`, rows of
-        that side, or of both, that find no match come once, with nulls, when the watermark says that none can come: it
-        trails the newest event time of the side that has come least far by `late`. Later rows are dropped and counted.
+        them every row waits for ever, or for `ttl` after the last row of its key, and `how` can only be `"inner"`. With
+        `"left"`, `"right"` or `"full"`, rows of that side, or of both, that find no match come once, with nulls, when
+        the watermark says that none can come: it trails the newest event time of the side that has come least far by
+        `late`. Later rows are dropped and counted.
 
         `where` is a further condition: an Arrow expression over the joined columns, or a function from a table of them
         to a column of booleans. Null keys match nothing. Of two columns with one name, the right one gets the `suffix`.
@@ -87,9 +92,11 @@ class MeetingStream(ABC):
             raise BadGraph(name, f"time= and within= for how={how!r}: else a match might come at any time", "neither")
         if where is not None and not callable(where) and not isinstance(where, pc.Expression):
             raise BadGraph(name, "where= an Arrow expression such as pc.field('paid') >= pc.field('due')", repr(where))
+        if span is not None and ttl is not None:
+            raise BadGraph(name, "within= or ttl=, not both: rows go when no match can come", f"ttl={ttl!r}")
         fits = Condition(where) if isinstance(where, pc.Expression) else where
         timed = TimedSides(times, None if span is None else microseconds(late), ahead_us(ahead))
-        return self._sided(name, (other,), Joining(kind, timed, span, fits, suffix))
+        return self._sided(name, (other,), remembered(name, Joining(kind, timed, span, fits, suffix), ttl, 2))
 
     def as_of(
         self,
@@ -131,12 +138,22 @@ class MeetingStream(ABC):
         return self._sided(name, (other,), AsOf(timed, how == "left", oldest_us, suffix))
 
     def co_reduce(
-        self, name: str, *others_and_function: "MeetingStream | CoReducer", state: Fields, output: Fields
+        self,
+        name: str,
+        *others_and_function: "MeetingStream | CoReducer",
+        state: Fields,
+        output: Fields,
+        on_timer: KeyTimer | None = None,
+        time: tuple[str, ...] | None = None,
+        late: Duration = "0 seconds",
+        ahead: Duration | None = AHEAD,
+        ttl: Duration | Ttl | None = None,
     ) -> "Stream":
         """A reducer over this stream and others with keys of the same types, called for each key that has rows.
 
         The function comes last: `(key, rows of this stream, rows of each other one, state) → (state, output rows)`.
-        Otherwise it is as with `reduce`. The columns of the key have the names that they have in this stream.
+        Otherwise it is as with `reduce`, timers and `ttl` included; `time` names the column with the event time in each
+        stream. The columns of the key have the names that they have in this stream.
 
         >>> def balance(key, orders, payments, state):
         ...     due = sum(o["price"] for o in orders) - sum(p["paid"] for p in payments)
@@ -152,13 +169,37 @@ class MeetingStream(ABC):
         >>> harness.epoch([], [{"payer": "ann", "paid": 3}])
         [{'user': 'ann', 'due': 0}]
         """
-        *others, function = others_and_function
-        if not others or not callable(function):
-            got = "no other stream" if callable(function) else repr(function)
-            raise BadGraph(name, "other keyed streams and then a function of all their rows", got)
+        others, function = _function_of(name, others_and_function)
         state, output = schema_of(state), schema_of(output)
-        reducer = PerKey(BySide(function, 1 + len(others)), state, output)
-        return self._sided(name, tuple(others), Reduction(reducer, state, output, kind="co-reduce"))
+        sides = 1 + len(others)
+        reducer = PerKey(BySide(function, sides), state, output, timed=on_timer is not None)
+        ring = per_timer(name, on_timer, state, output)
+        timers = timers_of(name, ring, time, sides, late, ahead)
+        operation = Reduction(reducer, state, output, timers, kind="co-reduce", sided=True)
+        return self._sided(name, others, remembered(name, operation, ttl, sides))
+
+    def co_reduce_batches(
+        self,
+        name: str,
+        *others_and_function: "MeetingStream | BatchReducer",
+        state: Fields,
+        output: Fields,
+        on_timer: BatchReducer | None = None,
+        time: tuple[str, ...] | None = None,
+        late: Duration = "0 seconds",
+        ahead: Duration | None = AHEAD,
+        ttl: Duration | Ttl | None = None,
+    ) -> "Stream":
+        """The vectorised form of `co_reduce`: `Groups → Reduced` over all keys of an instance at once.
+
+        `groups.side(0)` are the groups with the rows of this stream alone, `groups.side(1)` with those of the next one.
+        """
+        others, function = _function_of(name, others_and_function)
+        state, output = schema_of(state), schema_of(output)
+        sides = 1 + len(others)
+        timers = timers_of(name, on_timer, time, sides, late, ahead)
+        operation = Reduction(function, state, output, timers, kind="co-reduce", sided=True)
+        return self._sided(name, others, remembered(name, operation, ttl, sides))
 
     def _sided(self, name: str, others: tuple[Any, ...], operation: Operation) -> "Stream":
         """A step with several inputs: their rows come on one way."""
@@ -175,6 +216,10 @@ class MeetingStream(ABC):
         return self._then(Keyed(name, (way.name,), self.key, operation))
 
 
-def ahead_us(ahead: Duration | None) -> int | None:
-    """How far event time may run ahead of the clock, in microseconds; None if that does not matter."""
-    return None if ahead is None else microseconds(ahead)
+def _function_of(name: str, others_and_function: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The other streams, and the function that comes after them."""
+    *others, function = others_and_function or (None,)
+    if not others or not callable(function):
+        got = "no other stream" if callable(function) else repr(function)
+        raise BadGraph(name, "other keyed streams and then a function of all their rows", got)
+    return tuple(others), function

@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from springtide.errors import BadType, BadValue
+from springtide.dataflow.event_column import require_timestamp
+from springtide.errors import BadValue
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.logic import Logic
-from springtide.state.reduce import BatchReducer, ReduceLogic
 from springtide.state.session import END, START, Gap, SessionLogic
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window
 
@@ -49,7 +49,10 @@ class Aggregation:
         return self.window is not None
 
     def describe(self) -> dict[str, Any]:
-        window = None if self.window is None else {"size_us": self.window.size_us, "slide_us": self.window.slide_us}
+        window: dict[str, Any] | None = None
+        if self.window is not None:
+            window = {"size_us": self.window.size_us, "slide_us": self.window.slide_us}
+            window |= {"by": "processing time"} if self.window.column is None else {}
         return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "window": window}
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
@@ -61,8 +64,8 @@ class Aggregation:
         confusing = [n for n in key.names if n in added or n.rpartition(".")[0] in self.aggregates]
         if confusing:
             raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
-        if self.window is not None:
-            _require_timestamp(rows, self.window.column)
+        if self.window is not None and self.window.column is not None:
+            require_timestamp(rows, self.window.column)
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
 
 
@@ -86,23 +89,8 @@ class Sessions:
         confusing = sorted(added & set(key.names))
         if confusing:
             raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
-        _require_timestamp(rows, self.gap.column)
+        require_timestamp(rows, self.gap.column)
         return SessionLogic(key, rows, dict(self.aggregates), self.gap)
-
-
-@dataclass(frozen=True)
-class Reduction:
-    reducer: BatchReducer
-    state: pa.Schema
-    output: pa.Schema
-    kind: str = "reduce"
-    has_final: bool = False
-
-    def describe(self) -> dict[str, Any]:
-        return {}
-
-    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
-        return ReduceLogic(key, rows, self.reducer, self.state, self.output)
 
 
 @dataclass(frozen=True)
@@ -116,17 +104,10 @@ class Deduplication:
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         if self.within is not None:
-            _require_timestamp(rows, self.within.column)
+            require_timestamp(rows, self.within.column)
         return DedupeLogic(key, rows, self.within)
 
 
 def _name_of(aggregate: Aggregate) -> str:
     """The same at every start: the repr of any other object may hold its address."""
     return repr(aggregate) if is_dataclass(aggregate) else type(aggregate).__name__
-
-
-def _require_timestamp(rows: pa.Schema, column: str) -> None:
-    if column not in rows.names:
-        raise BadValue(f"expected a timestamp column {column!r}, got columns {rows.names}")
-    if not pa.types.is_timestamp(rows.field(column).type):
-        raise BadType(f"expected column {column!r} to be a timestamp, got {rows.field(column).type}")

@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from springtide.dataflow.duration import Duration, microseconds
+from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
-from springtide.dataflow.meeting import Builder, MeetingStream, ahead_us
-from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Reduction, Sessions
+from springtide.dataflow.meeting import Builder, MeetingStream
+from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Sessions
+from springtide.dataflow.reducing import Reduction, per_timer, timers_of
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
+from springtide.dataflow.ttl import Ttl, remembered
 from springtide.ids import valid_name
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
 from springtide.state.ahead import DEFAULT as AHEAD
+from springtide.state.clock import ProcessingTime
 from springtide.state.dedupe import Within as Remembered
-from springtide.state.reduce import BatchReducer, KeyReducer, PerKey
+from springtide.state.per_key import KeyReducer, KeyTimer, PerKey
+from springtide.state.reduce import BatchReducer
 from springtide.state.session import Gap
 from springtide.state.window import FINAL, Window
 
@@ -153,8 +157,11 @@ class KeyedStream(MeetingStream):
         self.builder.add(node)
         return Stream(self.builder, node.name, has_final=node.operation.has_final)
 
-    def aggregate(self, name: str, **aggregates: Aggregate) -> Stream:
+    def aggregate(self, name: str, *, ttl: Duration | Ttl | None = None, **aggregates: Aggregate) -> Stream:
         """One row a key with running aggregates; each epoch gives the keys that changed.
+
+        With `ttl`, a key is forgotten that long after its last row: by the wall clock, or by event time if it is a
+        `Ttl`. If another row of it comes then, it starts anew.
 
         >>> counts = clicks.key_by("user").aggregate("count", n=agg.count(), paid=agg.sum("price"))
         >>> query = counts.sink("out", sinks.memory())
@@ -164,13 +171,31 @@ class KeyedStream(MeetingStream):
         >>> harness.epoch([{"user": "bob", "price": 2}])
         [{'user': 'bob', 'n': 2, 'paid': 3}]
         """
-        return self._keyed(name, Aggregation(_checked(name, aggregates)))
+        return self._keyed(name, remembered(name, Aggregation(_checked(name, aggregates)), ttl))
 
-    def reduce(self, name: str, function: KeyReducer, *, state: Fields, output: Fields) -> Stream:
+    def reduce(
+        self,
+        name: str,
+        function: KeyReducer,
+        *,
+        state: Fields,
+        output: Fields,
+        on_timer: KeyTimer | None = None,
+        time: str | None = None,
+        late: Duration = "0 seconds",
+        ahead: Duration | None = AHEAD,
+        ttl: Duration | Ttl | None = None,
+    ) -> Stream:
         """A reducer called for each key that has rows: `(key, rows, state) → (state, output rows)`.
 
         Rows, key and state are dictionaries; the state is None for a new key, and a key whose
         function returns None as its state is forgotten.
+
+        With `on_timer`, each key has a timer: the function gets it as its last argument, to `set` it to a time or
+        `cancel` it, and once that time has come, `on_timer` is called: `(key, state, timer) → (state, output rows)`. It
+        goes by the wall clock, or by event time if `time` names the column with it: then a timer rings when the newest
+        event time less `late` has reached it, whether its key has rows or not. With `ttl`, a key is forgotten that long
+        after its last row, by the same clock.
 
         >>> def dearest(key, rows, state):
         ...     most = max([row["price"] for row in rows] + ([state["most"]] if state else []))
@@ -183,13 +208,53 @@ class KeyedStream(MeetingStream):
         [{'user': 'ann', 'most': 9}]
         >>> harness.epoch([{"user": "ann", "price": 5}])
         [{'user': 'ann', 'most': 9}]
+
+        Who has been away for half an hour:
+
+        >>> def seen(key, rows, state, timer):
+        ...     timer.set(max(row["at"] for row in rows) + timedelta(minutes=30))
+        ...     return {"visits": (state["visits"] if state else 0) + 1}, []
+        >>> def away(key, state, timer):
+        ...     return None, [{"user": key["user"], "visits": state["visits"]}]
+        >>> fields = {"state": {"visits": int}, "output": {"user": str, "visits": int}}
+        >>> gone = clicks.key_by("user").reduce("gone", seen, on_timer=away, time="at", **fields)
+        >>> query = gone.sink("left", sinks.memory())
+        >>> harness = StepHarness(app, "gone", {"user": str, "at": datetime})
+        >>> harness.epoch([{"user": "ann", "at": datetime(2026, 1, 1, 12)}])
+        []
+        >>> harness.epoch([{"user": "bob", "at": datetime(2026, 1, 1, 12, 30)}])
+        []
+        >>> harness.epoch([])
+        [{'user': 'ann', 'visits': 1}]
         """
         state, output = schema_of(state), schema_of(output)
-        return self._keyed(name, Reduction(PerKey(function, state, output), state, output))
+        ring = per_timer(name, on_timer, state, output)
+        reducer = PerKey(function, state, output, timed=on_timer is not None)
+        timers = timers_of(name, ring, time, 1, late, ahead)
+        return self._keyed(name, remembered(name, Reduction(reducer, state, output, timers), ttl))
 
-    def reduce_batches(self, name: str, function: BatchReducer, *, state: Fields, output: Fields) -> Stream:
-        """A reducer over all keys of an instance at once: `Groups → Reduced`, in Arrow tables."""
-        return self._keyed(name, Reduction(function, schema_of(state), schema_of(output)))
+    def reduce_batches(
+        self,
+        name: str,
+        function: BatchReducer,
+        *,
+        state: Fields,
+        output: Fields,
+        on_timer: BatchReducer | None = None,
+        time: str | None = None,
+        late: Duration = "0 seconds",
+        ahead: Duration | None = AHEAD,
+        ttl: Duration | Ttl | None = None,
+    ) -> Stream:
+        """A reducer over all keys of an instance at once: `Groups → Reduced`, in Arrow tables.
+
+        With `on_timer`, also a `Groups → Reduced`, but of keys whose timers have rung and without rows,
+        `groups.timers` tells when each key's timer is set to ring, and `Reduced(..., timers=...)` sets them.
+        """
+        timers = timers_of(name, on_timer, time, 1, late, ahead)
+        return self._keyed(
+            name, remembered(name, Reduction(function, schema_of(state), schema_of(output), timers), ttl)
+        )
 
     def dedupe(
         self,
@@ -198,8 +263,11 @@ class KeyedStream(MeetingStream):
         column: str | None = None,
         within: Duration | None = None,
         ahead: Duration | None = AHEAD,
+        ttl: Duration | Ttl | None = None,
     ) -> Stream:
         """The first row of each key; with `column` and `within`, keys are remembered for that event time.
+
+        With `ttl`, a key is forgotten that long after its last row, whether that one was let through or not.
 
         Rows that are further `ahead` of the clock do not count, as with `window`.
 
@@ -212,8 +280,10 @@ class KeyedStream(MeetingStream):
         """
         if (column is None) != (within is None):
             raise BadGraph(name, "both column= and within=, or neither", f"column={column!r}, within={within!r}")
+        if within is not None and ttl is not None:
+            raise BadGraph(name, "within= or ttl=, not both", f"within={within!r}, ttl={ttl!r}")
         span = None if column is None or within is None else Remembered(column, microseconds(within), ahead_us(ahead))
-        return self._keyed(name, Deduplication(span))
+        return self._keyed(name, remembered(name, Deduplication(span), ttl))
 
     def session(
         self, column: str, gap: Duration, *, late: Duration = "0 seconds", ahead: Duration | None = AHEAD
@@ -237,7 +307,7 @@ class KeyedStream(MeetingStream):
 
     def window(
         self,
-        column: str,
+        column: str | ProcessingTime,
         size: Duration,
         slide: Duration | None = None,
         *,
@@ -245,6 +315,10 @@ class KeyedStream(MeetingStream):
         ahead: Duration | None = AHEAD,
     ) -> "WindowedStream":
         """Event-time windows; one closes when the newest event time is `late` past its end.
+
+        With `PROCESSING_TIME` in place of a column, a row is in the windows of the time at which its epoch was planned,
+        and a window closes when the wall clock has reached its end, whether rows come or not. An epoch that is repeated
+        sees the same time.
 
         Rows whose event time is further `ahead` of the clock are kept out and counted: else a single one of the year
         9999 would make every later row late. None takes them all, for data of a time to come.
@@ -260,6 +334,10 @@ class KeyedStream(MeetingStream):
         """
         size_us = microseconds(size)
         slide_us = size_us if slide is None else microseconds(slide)
+        if isinstance(column, ProcessingTime):
+            if microseconds(late):
+                raise BadGraph(self.step, "no late= for a window by processing time: no row is late", repr(late))
+            return WindowedStream(self, Window(None, size_us, slide_us, 0))
         return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), ahead_us(ahead)))
 
 

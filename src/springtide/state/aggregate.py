@@ -11,12 +11,13 @@ import pyarrow as pa
 from springtide.state.accumulators import Accumulators, KeyedBy, Parts
 from springtide.state.aggregates import Aggregate
 from springtide.state.ahead import believed, newest
+from springtide.state.clock import Clock
 from springtide.state.keys import Indices
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed, wide_schema, widened
-from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, event_times, spread
+from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, spread
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class AggregateLogic:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        wanted = self._accumulators.columns
-        return wanted if self.window is None else tuple(dict.fromkeys([*wanted, self.window.column]))
+        time = [] if self.window is None or self.window.column is None else [self.window.column]
+        return tuple(dict.fromkeys([*self._accumulators.columns, *time]))
 
     @property
-    def late_us(self) -> int | None:
-        return None if self.window is None else self.window.late_us
+    def clock(self) -> Clock | None:
+        return None if self.window is None else self.window.clock
 
     @property
     def output(self) -> pa.Schema:
@@ -64,7 +65,7 @@ class AggregateLogic:
         rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
         rows = widened(rows)
         if self.window is not None:
-            times, valid = event_times(rows.column(self.window.column))
+            times, valid = self.window.times(rows, moment.watermark_us)
             timely = believed(times, valid, self.window.ahead_us, moment)
             malformed, ahead = int((~valid).sum()), int((valid & ~timely).sum())
             newest_us = newest(times, timely)

@@ -19,6 +19,10 @@ from springtide.state.run import Run, merge
 
 RATIO = 2
 """A run is merged with those above it once they hold more than 1/RATIO of its rows."""
+FOREVER_US = 1 << 62
+"""After every event time: the expiry of a key that stays."""
+LOOKED_UP = 1024
+"""Keys that are looked up at first, when the next one to expire is wanted."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,38 @@ class Chain:
         rows = self.take(self.find(run.positions, run.keys))
         kept = Run(rows, self.layout, 1).expiring(after_us, until_us)
         return rows.take(pa.array(kept))
+
+    def next_expiry_us(self, after_us: int) -> int:
+        """The earliest expiry of a key after a time; FOREVER_US if none is to come.
+
+        A run may hold keys that have changed since, so the earliest ones are looked up, a few at a time.
+        """
+        if not self.layout.expires:
+            return FOREVER_US
+        found = [run.expiring(after_us, FOREVER_US - 1) for run in self.runs]
+        number = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+        row = np.concatenate([np.empty(0, np.int64), *found])
+        expires = np.concatenate(
+            [np.empty(0, np.int64), *(run.expires[rows] for run, rows in zip(self.runs, found, strict=True))]
+        )
+        looked_up = 0
+        while looked_up < len(expires):
+            many = min(max(LOOKED_UP, 8 * looked_up), len(expires))
+            first = np.argpartition(expires, many - 1)[:many] if many < len(expires) else np.arange(many)
+            live = [self._live(run, row[first[number[first] == run]]) for run in range(len(self.runs))]
+            times = [self.runs[run].expires[rows] for run, rows in enumerate(live) if len(rows)]
+            if times:
+                return int(min(each.min() for each in times))
+            looked_up = many
+        return FOREVER_US
+
+    def _live(self, number: int, rows: Indices) -> Indices:
+        """Of some rows of a run, those that no newer run has changed or removed."""
+        run = self.runs[number]
+        picks = pa.array(rows)
+        found = self.find(run.positions[rows], [key.take(picks) for key in run.keys])
+        live: Indices = rows[(found.run == number) & (found.row == rows)]
+        return live
 
     def fold(self, changes: pa.Table, least: int = 0) -> tuple[pa.Table, tuple[Run, ...]]:
         """Put changed rows, sorted by position, on top: the new run, and the runs it replaces.

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from springtide.state.ahead import believed, newest
+from springtide.state.clock import Clock, EventTime
 from springtide.state.layout import Layout
 from springtide.state.logic import BEGINNING_US, Arrival, Changes, Closed, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
@@ -42,8 +43,8 @@ class DedupeLogic:
         return tuple(n for n in self.rows.names if n not in self.key.names)
 
     @property
-    def late_us(self) -> int | None:
-        return None if self.within is None else self.within.span_us
+    def clock(self) -> Clock | None:
+        return None if self.within is None else EventTime(self.within.span_us)
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
         rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US

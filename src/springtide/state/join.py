@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 
 from springtide.errors import BadValue
 from springtide.state.buffer import Buffer, Mask
+from springtide.state.chain import FOREVER_US
 from springtide.state.errors import BadUpdate
 from springtide.state.keys import Indices
 from springtide.state.logic import Moment
 from springtide.state.matching import Pairs, pairs_of_group, pairs_within
-from springtide.state.two_sides import FOREVER_US, Settled, TwoSided, next_expiry
+from springtide.state.two_sides import Settled, TwoSided, next_expiry
 
 HOW = {"inner": (False, False), "left": (True, False), "right": (False, True), "full": (True, True)}
 """By kind of join: whether rows of the left and of the right side that find no match go on."""

@@ -5,7 +5,7 @@ assign windows and combine rows of equal key, so that less is shuffled. `update`
 state is: it gets the epoch's rows of each key beside the state that the key had.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,10 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.errors import BadValue
+from springtide.state.clock import Clock
 from springtide.state.group import group
 from springtide.state.keys import Indices, canonical
 from springtide.state.layout import KEY, POSITION, Layout, one_array
 from springtide.state.position import Positions
+from springtide.state.sides import rows_of
 from springtide.state.wide import widened
 
 VALUE = "v."
@@ -26,9 +28,10 @@ BEGINNING_US = -(1 << 62)
 
 @dataclass(frozen=True)
 class Moment:
-    """Where event time stands when an epoch starts; the same for all instances, and on replay."""
+    """Where the clock of a step stands when an epoch starts; the same for all instances, and on replay."""
 
     watermark_us: int = BEGINNING_US
+    """Event time up to which all rows are taken to have come; by the wall clock, what it shows."""
     previous_watermark_us: int = BEGINNING_US
     kept: float = 1.0
     """The share of offered rows that reaches the operator in this epoch; the rest is shed."""
@@ -67,15 +70,29 @@ class Groups:
     starts: Indices
     state: pa.Table
     known: npt.NDArray[np.bool_]
+    timers: pa.Array | None = None
+    """When each key's timer is set to ring, null if it is not; None for a reducer without timers."""
+    now_us: int = BEGINNING_US
+    """Where the step's clock stands."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
+    def side(self, number: int) -> "Groups":
+        """The same keys with the rows of one input alone, for steps with several; a key may have none."""
+        which, rows = rows_of(self.rows, number)
+        starts = np.searchsorted(self.group_of_row[which], np.arange(len(self)))
+        return replace(self, rows=rows, starts=starts)
+
+    @property
+    def sizes(self) -> Indices:
+        """How many rows each key has."""
+        return np.diff(np.append(self.starts, self.rows.num_rows))
+
     @property
     def group_of_row(self) -> Indices:
         """For each row, the number of its key."""
-        sizes = np.diff(np.append(self.starts, self.rows.num_rows))
-        return np.repeat(np.arange(len(self.starts)), sizes)
+        return np.repeat(np.arange(len(self.starts)), self.sizes)
 
 
 @dataclass(frozen=True)
@@ -111,8 +128,8 @@ class Logic(Protocol):
         """The input columns it needs beside the key."""
 
     @property
-    def late_us(self) -> int | None:
-        """How far the watermark trails the newest event time; None if it has no event time."""
+    def clock(self) -> Clock | None:
+        """What closes, expires and rings by; None if nothing does."""
 
     @property
     def output(self) -> pa.Schema:

@@ -1,23 +1,19 @@
 """A user's reducer over keyed rows, with typed state."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from springtide.state.clock import Clock
 from springtide.state.errors import BadUpdate
-from springtide.state.layout import Layout
+from springtide.state.layout import EXPIRES, KEY, STATE, Layout, one_array
 from springtide.state.logic import Arrival, Changes, Closed, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
-from springtide.state.sides import ROW, SIDE, side_column
+from springtide.state.timers import TIMER, Timing
 from springtide.state.wide import narrowed, wide_schema
-
-Row = dict[str, Any]
-KeyReducer = Callable[[Row, list[Row], Row | None], tuple[Row | None, Sequence[Row]]]
-"""(key, rows, state or None) → (new state, or None to forget the key; output rows)."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +23,9 @@ class Reduced:
     state: pa.Table
     output: pa.Table
     keep: npt.NDArray[np.bool_] | None = None
+    timers: pa.Array | None = None
+    """When to ring for each key, null for never; None leaves all timers as they are."""
 
-
-CoReducer = Callable[..., tuple[Row | None, Sequence[Row]]]
-"""(key, rows of the first input, rows of the second, …, state or None) → the same."""
 
 BatchReducer = Callable[[Groups], Reduced]
 """All keys of an instance at once; rows, keys and state are Arrow tables."""
@@ -45,39 +40,91 @@ class ReduceLogic:
     reducer: BatchReducer
     state: pa.Schema
     output: pa.Schema
-    late_us: int | None = field(default=None, init=False)
+    timing: Timing | None = None
 
     @property
     def layout(self) -> Layout:
-        return Layout(self.key, self.state, drops=True)
+        timer = [] if self.timing is None else [pa.field(TIMER, self.timing.kind)]
+        return Layout(self.key, pa.schema([*self.state, *timer]), expires=self.timing is not None, drops=True)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(n for n in self.rows.names if n not in self.key.names)
 
+    @property
+    def clock(self) -> Clock | None:
+        return None if self.timing is None else self.timing.clock
+
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
-        return Arrival(sorted_rows(positions, keys, rows, self.layout), rows.num_rows)
+        if self.timing is None or self.timing.times is None:
+            return Arrival(sorted_rows(positions, keys, rows, self.layout), rows.num_rows)
+        stamps = self.timing.times.read(rows, moment)
+        kept = pa.array(np.flatnonzero(stamps.timely))
+        ready = sorted_rows(positions[stamps.timely], [key.take(kept) for key in keys], rows.take(kept), self.layout)
+        return Arrival(
+            ready,
+            rows.num_rows,
+            malformed_rows=stamps.malformed,
+            newest_us=stamps.newest_us,
+            ahead_rows=stamps.ahead,
+        )
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
         if not len(groups):
-            return Changes(self.state.empty_table(), self.output.empty_table())
-        reduced = self.reducer(self._plain(groups))
+            return Changes(self.layout.state.empty_table(), self.output.empty_table())
+        plain = self._plain(groups, moment)
+        reduced = self._called(self.reducer, plain)
+        if self.timing is None:
+            return Changes(reduced.state, reduced.output, reduced.keep)
+        timers = plain.timers if reduced.timers is None else self.timing.checked(reduced.timers, len(groups))
+        state = reduced.state.append_column(TIMER, timers)
+        return Changes(state, reduced.output, reduced.keep, expires_us=self.timing.expiries(timers, moment))
+
+    def close(self, state: pa.Table, moment: Moment) -> Closed:
+        """Timers ring; whoever is kept stays, and rings again if the reducer says so."""
+        if self.timing is None:
+            return Closed(self.output.empty_table())
+        timing, count = self.timing, state.num_rows
+        rung = self._rung(state, timing, moment)
+        reduced = self._called(timing.ring, rung)
+        timers = rung.timers if reduced.timers is None else timing.checked(reduced.timers, count)
+        columns = {STATE + n: reduced.state.column(n) for n in self.state.names}
+        columns |= {STATE + TIMER: timers, EXPIRES: pa.array(timing.expiries(timers, moment))}
+        left = pa.table([columns.get(n, state.column(n)) for n in state.column_names], schema=state.schema)
+        return Closed(reduced.output, left if reduced.keep is None else left.filter(pa.array(reduced.keep)))
+
+    def _rung(self, state: pa.Table, timing: Timing, moment: Moment) -> Groups:
+        """Keys whose timers have come: without rows, and without timers."""
+        keys = state.select([KEY + n for n in self.key.names]).rename_columns(self.key.names)
+        before = state.select([STATE + n for n in self.state.names]).rename_columns(self.state.names)
+        return Groups(
+            narrowed(keys, self.key),
+            pa.schema([self.rows.field(n) for n in self.columns]).empty_table(),
+            np.zeros(state.num_rows, np.int64),
+            narrowed(before, self.state),
+            np.ones(state.num_rows, np.bool_),
+            pa.nulls(state.num_rows, timing.kind),
+            moment.watermark_us,
+        )
+
+    def _called(self, function: BatchReducer, groups: Groups) -> Reduced:
+        """What a user's function makes of groups, checked and in the types of the state and the output."""
+        reduced = function(groups)
         if not isinstance(reduced, Reduced):
             raise BadUpdate("result", "springtide.Reduced(state, output)", type(reduced).__name__)
         state = conform(reduced.state, self.state, "state")
         if state.num_rows != len(groups):
             raise BadUpdate("state", f"one row a key ({len(groups)})", f"{state.num_rows} rows")
         output = narrowed(conform(reduced.output, self.output, "output"), self.output)
-        return Changes(state, output, keep=_mask(reduced.keep, len(groups)))
+        return Reduced(state, output, _mask(reduced.keep, len(groups)), reduced.timers)
 
-    def _plain(self, groups: Groups) -> Groups:
-        """The same in the types that the user knows."""
+    def _plain(self, groups: Groups, moment: Moment) -> Groups:
+        """The same in the types that the user knows, with timers apart from the state."""
         rows = pa.schema([pa.field(n, self.rows.field(n).type) for n in groups.rows.column_names])
-        keys, state = narrowed(groups.keys, self.key), narrowed(groups.state, self.state)
-        return replace(groups, keys=keys, rows=narrowed(groups.rows, rows), state=state)
-
-    def close(self, state: pa.Table, moment: Moment) -> Closed:
-        return Closed(self.output.empty_table())
+        keys, state = narrowed(groups.keys, self.key), narrowed(groups.state.select(self.state.names), self.state)
+        timers = None if self.timing is None else one_array(groups.state.column(TIMER))
+        plain = narrowed(groups.rows, rows)
+        return replace(groups, keys=keys, rows=plain, state=state, timers=timers, now_us=moment.watermark_us)
 
 
 def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
@@ -90,7 +137,7 @@ def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     try:
         return table.select(schema.names).cast(wide_schema(schema))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise BadUpdate(what, f"types {_types(schema)}", f"types {_types(table.schema)}: {error}") from error
+        raise BadUpdate(what, f"types {types_text(schema)}", f"types {types_text(table.schema)}: {error}") from error
 
 
 def _mask(keep: npt.NDArray[np.bool_] | None, keys: int) -> npt.NDArray[np.bool_] | None:
@@ -103,63 +150,5 @@ def _mask(keep: npt.NDArray[np.bool_] | None, keys: int) -> npt.NDArray[np.bool_
     return mask
 
 
-def _types(schema: pa.Schema) -> str:
+def types_text(schema: pa.Schema) -> str:
     return ", ".join(f"{f.name} {f.type}" for f in schema)
-
-
-@dataclass(frozen=True)
-class PerKey:
-    """A key-by-key reducer as a vectorised one."""
-
-    reduce: KeyReducer
-    state: pa.Schema
-    output: pa.Schema
-
-    def __call__(self, groups: Groups) -> Reduced:
-        rows, keys, old = groups.rows.to_pylist(), groups.keys.to_pylist(), groups.state.to_pylist()
-        ends = np.append(groups.starts[1:], len(rows))
-        nothing: Row = dict.fromkeys(self.state.names)
-        states: list[Row] = []
-        output: list[Row] = []
-        keep = np.ones(len(groups), np.bool_)
-        for i, key in enumerate(keys):
-            before = old[i] if groups.known[i] else None
-            result = self.reduce(key, rows[groups.starts[i] : ends[i]], before)
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise BadUpdate("result", "(state or None, output rows)", repr(result)[:80])
-            after, produced = result
-            keep[i] = after is not None
-            states.append(nothing if after is None else _checked(after, self.state, "state"))
-            if not isinstance(produced, Iterable):
-                raise BadUpdate("output rows", "a list of rows", type(produced).__name__)
-            output.extend(_checked(row, self.output, "output row") for row in produced)
-        return Reduced(_table(states, self.state, "state"), _table(output, self.output, "output"), keep)
-
-
-@dataclass(frozen=True)
-class BySide:
-    """A reducer of several inputs as one of a single input, whose rows say which side they are of."""
-
-    function: CoReducer
-    sides: int
-
-    def __call__(self, key: Row, rows: list[Row], state: Row | None) -> tuple[Row | None, Sequence[Row]]:
-        of_side: list[list[Row]] = [[] for _ in range(self.sides)]
-        for row in rows:
-            own = row[side_column(row[SIDE])]
-            of_side[row[SIDE]].append({name: value for name, value in own.items() if name != ROW})
-        return self.function(key, *of_side, state)
-
-
-def _checked(row: object, schema: pa.Schema, what: str) -> Row:
-    if not isinstance(row, Mapping) or set(row) != set(schema.names):
-        got = sorted(map(str, row)) if isinstance(row, Mapping) else type(row).__name__
-        raise BadUpdate(what, f"a mapping with keys {sorted(schema.names)}", str(got))
-    return dict(row)
-
-
-def _table(rows: list[Row], schema: pa.Schema, what: str) -> pa.Table:
-    try:
-        return pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise BadUpdate(what, f"types {_types(schema)}", str(error)) from error

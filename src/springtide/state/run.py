@@ -44,6 +44,12 @@ class Run:
         return self.layout.keys_of(self.rows)
 
     @cached_property
+    def expires(self) -> npt.NDArray[np.int64]:
+        """When each row expires, in microseconds."""
+        values: npt.NDArray[np.int64] = self.rows.column(EXPIRES).to_numpy()
+        return values
+
+    @cached_property
     def dead(self) -> npt.NDArray[np.bool_] | None:
         if not self.layout.has_tombstones:
             return None
@@ -60,8 +66,7 @@ class Run:
         """Rows whose expiry lies in (after, until]."""
         if self.expires_us is not None and (self.expires_us[0] > until_us or self.expires_us[1] <= after_us):
             return np.empty(0, np.int64)
-        expires = self.rows.column(EXPIRES).to_numpy()
-        rows = np.flatnonzero((expires > after_us) & (expires <= until_us))
+        rows = np.flatnonzero((self.expires > after_us) & (self.expires <= until_us))
         return rows if self.live is None else rows[self.counts(self.positions[rows])]
 
     def current(self) -> "Run":

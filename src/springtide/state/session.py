@@ -13,6 +13,7 @@ from springtide.state.accumulators import Accumulators, KeyedBy
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.base import flatten, segment_lists
 from springtide.state.ahead import believed, newest
+from springtide.state.clock import Clock, EventTime
 from springtide.state.group import group
 from springtide.state.keys import Indices
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE, Layout, one_array
@@ -76,8 +77,8 @@ class SessionLogic:
         return tuple(dict.fromkeys([*self._accumulators.columns, self.gap.column]))
 
     @property
-    def late_us(self) -> int | None:
-        return self.gap.late_us
+    def clock(self) -> Clock | None:
+        return EventTime(self.gap.late_us)
 
     @property
     def output(self) -> pa.Schema:

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.buffer import Buffer, Mask, Side, nothing_of, shown
+from springtide.state.chain import FOREVER_US
+from springtide.state.clock import Clock, EventTime
 from springtide.state.keys import Indices
 from springtide.state.layout import EXPIRES, KEY, STATE, Layout, one_array
 from springtide.state.logic import Arrival, Changes, Closed, Groups, Moment
@@ -17,10 +19,6 @@ from springtide.state.position import Positions
 from springtide.state.sides import SIDE, rows_of, side_column
 from springtide.state.timed_sides import TimedSides
 from springtide.state.wide import narrowed, wide_schema
-
-FOREVER_US = 1 << 62
-"""After every event time: the expiry of a key that has rows for ever."""
-
 
 Columns = list[pa.Array]
 
@@ -62,11 +60,11 @@ class TwoSided(ABC):
     @property
     def layout(self) -> Layout:
         state = pa.schema([*self.left.state, *self.right.state])
-        return Layout(self.key, state, expires=self.timed.late_us is not None, drops=True)
+        return Layout(self.key, state, expires=self.clock is not None, drops=True)
 
     @property
-    def late_us(self) -> int | None:
-        return self.timed.late_us
+    def clock(self) -> Clock | None:
+        return None if self.timed.late_us is None else EventTime(self.timed.late_us)
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
         of_use = ~_nulls(keys)

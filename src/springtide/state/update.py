@@ -23,6 +23,13 @@ class Updated:
     keys_added: int
     keys_removed: int
 
+    def next_expiry_us(self, before: Chain, moment: Moment) -> int:
+        """When the next key expires, given the chain before the epoch and what the clock showed; FOREVER_US if none."""
+        gone = {id(run) for run in self.replaced}
+        kept = [run for run in before.runs if id(run) not in gone]
+        new = [] if self.run is None else [Run(self.run, before.layout, 1)]
+        return Chain([*kept, *new], before.layout).next_expiry_us(moment.watermark_us)
+
 
 Missed = tuple[Moment, Sequence[pa.Table]]
 """An epoch that a chain has not seen yet: where event time stood, and the rows that arrived."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.errors import BadValue
+from springtide.state.clock import Clock, EventTime, WallTime
 from springtide.state.keys import Indices
 from springtide.state.position import Positions, slice_bits
 
@@ -20,10 +21,12 @@ FINAL = "final"
 class Window:
     """Windows of `size_us`, one every `slide_us`, aligned to the Unix epoch.
 
-    A window is over when the newest event time seen is `late_us` past its end.
+    A window is over when the newest event time seen is `late_us` past its end; by processing time, when the wall clock
+    has reached its end.
     """
 
-    column: str
+    column: str | None
+    """With the event times; None for windows by processing time."""
     size_us: int
     slide_us: int
     late_us: int
@@ -33,20 +36,35 @@ class Window:
     def __post_init__(self) -> None:
         if self.size_us <= 0 or self.slide_us <= 0 or self.late_us < 0:
             raise BadValue(
-                f"window over {self.column!r}: size and slide must be positive and late not negative, "
+                f"{self._words}: size and slide must be positive and late not negative, "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs, late={self.late_us} µs"
             )
         if self.ahead_us is not None and self.ahead_us < 0:
-            raise BadValue(f"window over {self.column!r}: ahead must not be negative, got {self.ahead_us} µs")
+            raise BadValue(f"{self._words}: ahead must not be negative, got {self.ahead_us} µs")
         if self.slide_us > self.size_us:
             raise BadValue(
-                f"window over {self.column!r}: a slide longer than the size would drop rows between windows; "
+                f"{self._words}: a slide longer than the size would drop rows between windows; "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs"
             )
 
+    @property
+    def _words(self) -> str:
+        return "window by processing time" if self.column is None else f"window over {self.column!r}"
+
+    @property
+    def clock(self) -> Clock:
+        """What it closes by."""
+        return WallTime() if self.column is None else EventTime(self.late_us)
+
     def kind(self, rows: pa.Schema) -> pa.DataType:
         """The type of its starts and ends: in microseconds, with the zone of the event times or without one."""
-        return pa.timestamp("us", rows.field(self.column).type.tz)
+        return pa.timestamp("us", "UTC" if self.column is None else rows.field(self.column).type.tz)
+
+    def times(self, rows: pa.Table, now_us: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Each row's time, and whether it has one; by processing time, all have that of the epoch."""
+        if self.column is None:
+            return np.full(rows.num_rows, now_us), np.ones(rows.num_rows, np.bool_)
+        return event_times(rows.column(self.column))
 
     def assign(self, event_us: npt.NDArray[np.int64]) -> tuple[Indices, npt.NDArray[np.int64]]:
         """For every (row, window) pair: the row's number and the window's start."""

@@ -15,6 +15,7 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, MapBatches, Sides
 from springtide.state.chain import Chain
+from springtide.state.clock import WallTime
 from springtide.state.layout import KEY, POSITION, STATE
 from springtide.state.logic import BEGINNING_US, Moment, canonical_keys
 from springtide.state.position import positions, slice_of
@@ -120,11 +121,9 @@ class StepHarness:
 
     def _update(self, rows: pa.Table) -> list[pa.Table]:
         assert isinstance(self.node, Keyed)
-        late_us, slowest_us = self._logic.late_us, min(self._newest_us, default=BEGINNING_US)
-        before = self._watermark_us
-        if late_us is not None and slowest_us != BEGINNING_US:
-            self._watermark_us = max(before, slowest_us - late_us)
-        moment = Moment(self._watermark_us, before, self.kept, round(self._clock() * 1e6))
+        before, now_us = self._watermark_us, round(self._clock() * 1e6)
+        self._watermark_us = max(before, self._time_us(now_us))
+        moment = Moment(self._watermark_us, before, self.kept, now_us)
         keys = canonical_keys(rows, self.node.key)
         tuples = zip(*(k.to_pylist() for k in keys), strict=True)
         hashes = np.array([self._hash(key) for key in tuples], np.int64)
@@ -135,6 +134,13 @@ class StepHarness:
         newest = zip_longest(self._newest_us, arrival.newest_us, fillvalue=BEGINNING_US)
         self._newest_us = tuple(map(max, newest))
         return [self._update_instance(i, arrival.rows, moment) for i in range(self.instances)]
+
+    def _time_us(self, now_us: int) -> int:
+        """Where the step's clock stands, by what earlier epochs have shown."""
+        clock, slowest_us = self._logic.clock, min(self._newest_us, default=BEGINNING_US)
+        if isinstance(clock, WallTime):
+            return now_us
+        return BEGINNING_US if clock is None or slowest_us == BEGINNING_US else slowest_us - clock.late_us
 
     def _update_instance(self, instance: int, arrived: pa.Table, moment: Moment) -> pa.Table:
         mine = frozenset(s for s in range(self.slices) if s * self.instances // self.slices == instance)

@@ -70,7 +70,8 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    moment = replace(moment_of(state, logic.late_us), kept=_kept_of(node.name, frames), now_us=setting.now_us)
+    believed = moment_of(state, logic.clock, setting.now_us, frames.bound.graph.idle_us(node.name))
+    moment = replace(believed, kept=_kept_of(node.name, frames), now_us=setting.now_us)
     tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
     behind = setting.pool.state.takeovers(node.name, state)
     for takeover in behind:
@@ -107,7 +108,7 @@ def run_keyed(
         after.keys,
         sum(run.size_bytes for run in after.runs),
         len(after.runs),
-        watermark_of(moment, logic.late_us),
+        watermark_of(moment, logic.clock),
         time.perf_counter() - start,
         sum(r.durable_reads for r in records),
         sum(r.backup.size_bytes for r in records if r.backup is not None),
@@ -180,7 +181,9 @@ def _advance(
     stats: MapStats,
 ) -> OperatorState:
     keys = state.keys + sum(r.keys_added - r.keys_removed for r in records)
-    after = replace(after_epoch(state, moment, stats.newest_us), keys=keys)
+    due = [record.due_us for record in records]
+    due_us = None if None in due else min(d for d in due if d is not None)
+    after = replace(after_epoch(state, moment, stats.newest_us, moment.now_us), keys=keys, due_us=due_us)
     for record in records:
         gone: dict[str, frozenset[SliceId]] = {}
         for name, slices in record.replaced:

@@ -1,6 +1,7 @@
 """One epoch: read the plan, update every keyed step, commit the manifest, publish, collect garbage."""
 
 import threading
+import time
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -85,9 +86,14 @@ class EpochRunner:
 
     def expiring(self) -> str | None:
         """What time has made due, and an epoch without rows would close; None if there is nothing."""
-        head, logics = self.history.head, self._compute.bound.logics
+        head, bound = self.history.head, self._compute.bound
         states = {} if head is None else head.operators
-        steps = [s for s, logic in logics.items() if s in states and may_expire(states[s], logic.late_us)]
+        now_us = round(time.time() * 1e6)
+        steps = [
+            step
+            for step, logic in bound.logics.items()
+            if step in states and may_expire(states[step], logic.clock, now_us, bound.graph.idle_us(step))
+        ]
         return f"time is over for keys of {', '.join(map(repr, steps))}" if steps else None
 
     @property

@@ -169,7 +169,7 @@ class Running:
         state = KeyedState(dataflow.name, bound.layouts, dataflow.slices, storage, version)
         self._pool = start_pool(spark, state, config, self._watch, lambda: slice_load(self.reports))
         # Embedded, and with every epoch durable, nothing waits for an epoch but rows, and what time makes due.
-        timed = any(logic.late_us is not None for logic in bound.logics.values()) and not config.until.available
+        timed = any(logic.clock is not None for logic in bound.logics.values()) and not config.until.available
         nudges = Nudges(spark) if config.pool is not None or timed else None
         history = History(
             own,

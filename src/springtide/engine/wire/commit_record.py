@@ -75,6 +75,8 @@ class CommitRecord:
     keys_removed: int = 0
     durable_reads: int = 0
     """Blocks of state that no local copy was good for."""
+    due_us: int | None = None
+    """When the next key of the instance expires; None if rows came, so that another epoch will tell."""
     stats: MapStats = field(default_factory=MapStats)
     report: InstanceReport = field(default_factory=lambda: InstanceReport(-1))
     astray: str = ""

@@ -110,11 +110,25 @@ class Update:
             opening.census(rows.arrivals),
             host_report(),
         )
+        due_us = None
+        if not any(rows.num_rows for rows in arrivals) and not self.plan.stalled:
+            due_us = updated.next_expiry_us(chain, self.moment)
         replaced = tuple(opening.counted[run.name] for run in updated.replaced)
         added = updated.keys_added + sum(c.keys_added for c in owed)
         removed = updated.keys_removed + sum(c.keys_removed for c in owed)
         record = CommitRecord(
-            instance, run, replaced, output, backup, pending, added, removed, opening.durable_reads, rows.stats, report
+            instance,
+            run,
+            replaced,
+            output,
+            backup,
+            pending,
+            added,
+            removed,
+            opening.durable_reads,
+            due_us,
+            rows.stats,
+            report,
         )
         yield _batch(record)
 

@@ -1,0 +1,27 @@
+"""Columns with event times."""
+
+import pyarrow as pa
+
+from springtide.dataflow.errors import BadGraph
+from springtide.errors import BadType, BadValue
+
+
+def require_timestamp(rows: pa.Schema, column: str, key: pa.Schema | None = None) -> None:
+    """Refuse a column that is not there, or that is no timestamp; with a key, also one that is part of it."""
+    if key is not None and column in key.names:
+        raise BadValue(
+            f"expected a time that is not part of the key, got {column!r}: rows of other times are other keys"
+        )
+    if column not in rows.names:
+        raise BadValue(f"expected a timestamp column {column!r}, got columns {rows.names}")
+    if not pa.types.is_timestamp(rows.field(column).type):
+        raise BadType(f"expected column {column!r} to be a timestamp, got {rows.field(column).type}")
+
+
+def event_columns(step: str, time: object, inputs: int) -> tuple[str, ...]:
+    """The column with the event time of each input; BadGraph if that is not what was said."""
+    columns = (time,) if isinstance(time, str) else time
+    if not isinstance(columns, tuple | list) or len(columns) != inputs or not all(isinstance(c, str) for c in columns):
+        expected = "time= a column name" if inputs == 1 else f"time= {inputs} column names, one for each input"
+        raise BadGraph(step, expected, repr(time))
+    return tuple(columns)
