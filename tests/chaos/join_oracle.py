@@ -28,7 +28,8 @@ class JoinOracle:
     rights: list[Row] = field(default_factory=list)
     newest: list[datetime | None] = field(default_factory=lambda: [None, None])
     watermark: datetime | None = None
-    late: int = 0
+    dropped: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
+    """The rows that were late, of either side."""
 
     def epoch(self, lefts: list[Row], rights: list[Row]) -> None:
         if None not in self.newest:
@@ -36,10 +37,18 @@ class JoinOracle:
             self.watermark = reached if self.watermark is None else max(self.watermark, reached)
         for side, (rows, there) in enumerate(((lefts, self.lefts), (rights, self.rights))):
             key, keeps = ("k", "id")[side], KEEPS[self.how][side]
-            useful = [r for r in rows if self.watermark is None or r["at"] >= self.watermark]
-            self.late += len(rows) - len(useful)
+            useful = [r for r in rows if not self._late(r)]
+            self.dropped[side].extend(r for r in rows if self._late(r))
             there += [r for r in useful if r[key] is not None or keeps]
             self.newest[side] = max([r["at"] for r in rows] + [t for t in [self.newest[side]] if t], default=None)
+
+    @property
+    def late(self) -> int:
+        """How many rows were late."""
+        return sum(map(len, self.dropped))
+
+    def _late(self, row: Row) -> bool:
+        return self.watermark is not None and row["at"] < self.watermark
 
     def _pair(self, left: Row, right: Row) -> bool:
         apart = (right["at"] - left["at"]).total_seconds()

@@ -47,9 +47,11 @@ def streams(place: Path) -> tuple[list[list[Row]], list[list[Row]], "Files", "Fi
 def test_streams_meet_in_every_epoch_as_they_should(run_app: RunApp, tmp_path: Path) -> None:
     lefts, rights, left_files, right_files = streams(tmp_path)
     app, joined, counted, selves = App("meet"), sinks.memory(), sinks.memory(), sinks.memory()
+    late_left, late_right = sinks.memory(), sinks.memory()
     left, right = app.source("left", left_files).key_by("k"), app.source("right", right_files).key_by("id")
     span: dict[str, Any] = {"time": ("at", "at"), "within": ("-3 seconds", "5 seconds"), "late": "4 seconds"}
-    left.join("joined", right, how="full", **span).sink("joined-rows", joined)
+    joined_rows = left.join("joined", right, how="full", **span)
+    joined_rows.sink("joined-rows", joined)
 
     def count(key: Row, some: list[Row], others: list[Row], state: Row | None) -> tuple[Row, list[Row]]:
         n = (state or {"n": 0})["n"] + sum(row["x"] for row in some) - sum(row["y"] for row in others)
@@ -57,10 +59,13 @@ def test_streams_meet_in_every_epoch_as_they_should(run_app: RunApp, tmp_path: P
 
     fields = {"k": str, "n": int}
     left.co_reduce("counted", right, count, state={"n": int}, output=fields).sink("counted-rows", counted)
+    joined_rows.late.sink("late-left", late_left)
+    joined_rows.late_of(1).filter("found", "y >= 0").sink("late-right", late_right)
     pairs = left.join("selves", left, time=("at", "at"), within=("1 second", "2 seconds"), late="1 hour")
     pairs.sink("pairs", selves)
     reports = run_app(app)
 
+    dropped = [Bag(), Bag()]
     oracle, seen, found = JoinOracle("full", -3, 5, 4), Bag(), Bag()
     sums: dict[Any, int] = {}
     for epoch in range(EPOCHS):
@@ -72,6 +77,9 @@ def test_streams_meet_in_every_epoch_as_they_should(run_app: RunApp, tmp_path: P
                 sums[row[key]] = sums.get(row[key], 0) + sign * row[value]
         touched = {row["k"] for row in lefts[epoch]} | {row["id"] for row in rights[epoch]}
         assert bag(counted.epochs[epoch].to_pylist()) == bag({"k": k, "n": sums[k]} for k in touched)
+        for side, out in enumerate((late_left, late_right)):
+            dropped[side] += bag(out.epochs[epoch].to_pylist())
+            assert dropped[side] == bag(oracle.dropped[side]), (epoch, side)
         seen += bag(selves.epochs[epoch].to_pylist())
     late = sum(o.late_rows for report in reports for o in report.operators if o.step == "joined")
     assert late == oracle.late > 0

@@ -134,8 +134,8 @@ def test_streams_with_nothing_beside_their_key() -> None:
     ("options", "told"),
     [
         ({"how": "outer"}, "how= one of"),
-        ({"how": "left"}, "time= and within= for how='left'"),
-        ({"within": ("0 seconds", "1 second")}, "both time= and within="),
+        ({"how": "left"}, "time= and within= or window= for how="),
+        ({"within": ("0 seconds", "1 second")}, "one of within= and window="),
         ({"time": ("at", "at"), "within": ("5 seconds", "1 second")}, "an interval that begins before it ends"),
         ({"time": ("at", "at"), "within": "1 second"}, "the least and the most time"),
         ({"time": ("at", "at"), "within": ("soon", "1 second")}, "'soon' is not a duration"),

@@ -12,6 +12,7 @@ from springtide.dataflow.operations import Operation
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import SinkSpec
 from springtide.dataflow.source_spec import SourceSpec
+from springtide.state.lateness import Lateness
 
 UPDATES = "updates"
 FINAL_ONLY = "final"
@@ -76,6 +77,17 @@ class Keyed:
 
 
 @dataclass(frozen=True)
+class Late:
+    """The rows of one of a keyed step's inputs that come too late for it."""
+
+    name: str
+    parents: tuple[str, ...]
+    """The input."""
+    step: str
+    lateness: Lateness
+
+
+@dataclass(frozen=True)
 class Sink:
     name: str
     parents: tuple[str, ...]
@@ -85,7 +97,7 @@ class Sink:
     """Of the query whose rows it takes."""
 
 
-Node = Source | Transform | MapBatches | Union | Sides | Keyed | Sink
+Node = Source | Transform | MapBatches | Union | Sides | Keyed | Late | Sink
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,7 @@ class Graph:
 
     @cached_property
     def captured(self) -> tuple[str, ...]:
-        """The steps whose rows a sink takes straight from a source, without a keyed step in between."""
+        """The steps whose rows a sink takes without a keyed step between it and a source, or rows that are late."""
         return tuple(dict.fromkeys(s.parents[0] for s in self.of(Sink) if self.reads_sources(s.name)))
 
     def merged(self, name: str) -> tuple[str, ...]:
@@ -201,9 +213,11 @@ class Graph:
         return frozenset(found)
 
     def reads_sources(self, name: str) -> bool:
-        """Whether a path without a keyed step leads from a source to a step."""
+        """Whether a path without a keyed step leads to a step from a source, or from rows that are late."""
         parents = [self[parent] for parent in self[name].parents]
-        return any(isinstance(p, Source) or (not isinstance(p, Keyed) and self.reads_sources(p.name)) for p in parents)
+        return any(
+            isinstance(p, Source | Late) or (not isinstance(p, Keyed) and self.reads_sources(p.name)) for p in parents
+        )
 
     def levels(self) -> tuple[tuple[Keyed, ...], ...]:
         """Keyed steps by depth: those of one level do not depend on each other."""

@@ -7,14 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
-from springtide.dataflow.duration import signed_microseconds
+from springtide.dataflow.duration import Duration, microseconds, signed_microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.errors import BadType, BadValue
 from springtide.state.as_of import AsOfLogic
 from springtide.state.buffer import Side
-from springtide.state.join import HOW, JoinLogic, Where, Within
+from springtide.state.join import HOW, JoinLogic, Where
+from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
 from springtide.state.sides import ROW, side_schemas
+from springtide.state.spans import SameWindow, Span, Within
 from springtide.state.timed_sides import TimedSides
 
 SUFFIX = "_right"
@@ -25,25 +27,42 @@ SUFFIX = "_right"
 class Joining:
     how: str
     timed: TimedSides
-    within: Within | None = None
+    span: Span | None = None
     where: Where | None = None
     suffix: str = SUFFIX
     kind: str = "join"
     has_final: bool = False
 
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        return self.timed.by_side
+
     def describe(self) -> dict[str, Any]:
-        within = None if self.within is None else [self.within.low_us, self.within.high_us]
-        return {"how": self.how, "time": list(self.timed.times), "within": within}
+        span = self.span
+        bounds: dict[str, Any] = {"within": [span.low_us, span.high_us] if isinstance(span, Within) else None}
+        bounds |= {"window_us": span.size_us} if isinstance(span, SameWindow) else {}
+        return {"how": self.how, "time": list(self.timed.times), **bounds}
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         left, right = side_schemas(rows)
         for name, column, own in zip(("left", "right"), self.timed.times, (left, right), strict=False):
             require_time(name, column, own, key)
-        output = joined_schema(key, left, right, self.suffix)
         left_time, right_time = self.timed.times or (None, None)
+        added = self._added(left, right)
+        output = joined_schema(pa.schema([*key, *added]), left, right, self.suffix)
         keeps_left, keeps_right = HOW[self.how]
         ours, theirs = Side(0, left, left_time, keeps_left), Side(1, right, right_time, keeps_right)
-        return JoinLogic(key, ours, theirs, output, self.timed, self.within, self.where)
+        return JoinLogic(key, ours, theirs, output, self.timed, self.span, self.where)
+
+    def _added(self, left: pa.Schema, right: pa.Schema) -> list[pa.Field]:
+        """The columns that the span adds; those with a time need one kind of time on both sides."""
+        if self.span is None:
+            return []
+        kinds = [own.field(column).type for own, column in zip((left, right), self.timed.times, strict=True)]
+        added = self.span.fields(kinds[0])
+        if added and kinds[0].tz != kinds[1].tz:
+            raise BadType(f"window=: expected event times of one time zone, got {kinds[0]} and {kinds[1]}")
+        return added
 
 
 @dataclass(frozen=True)
@@ -54,6 +73,10 @@ class AsOf:
     suffix: str = SUFFIX
     kind: str = "as-of"
     has_final: bool = False
+
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        return self.timed.by_side
 
     def describe(self) -> dict[str, Any]:
         return {"time": list(self.timed.times), "tolerance_us": self.tolerance_us, "outer": self.outer}
@@ -119,6 +142,18 @@ def time_columns(step: str, time: object) -> tuple[str, ...]:
     if not isinstance(time, tuple | list) or len(time) != 2 or not all(isinstance(column, str) for column in time):
         raise BadGraph(step, 'time= two column names, of the left and the right stream, as ("at", "at")', repr(time))
     return time[0], time[1]
+
+
+def span_of(step: str, within: object, window: Duration | None) -> Span | None:
+    """How far apart matches may be; BadGraph if both are said, or one that makes no sense."""
+    if window is None:
+        return interval(step, within)
+    if within is not None:
+        raise BadGraph(step, "within= or window=, not both", f"within={within!r}, window={window!r}")
+    try:
+        return SameWindow(microseconds(window))
+    except BadValue as error:
+        raise BadGraph(step, "window= how long the windows are, as '10 seconds'", f"{window!r}: {error}") from error
 
 
 def interval(step: str, within: object) -> Within | None:

@@ -12,7 +12,7 @@ from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, Node, Sides
-from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, interval, time_columns
+from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, span_of, time_columns
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction, per_timer, timers_of
 from springtide.dataflow.restrictions import Restrictions
@@ -21,6 +21,7 @@ from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.join import Where
 from springtide.state.per_key import BySide, CoReducer, KeyTimer, PerKey
 from springtide.state.reduce import BatchReducer
+from springtide.state.spans import SameWindow
 from springtide.state.timed_sides import TimedSides
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class MeetingStream(ABC):
         self.key = key
 
     @abstractmethod
-    def _then(self, node: Keyed) -> "Stream":
-        """Add a step with state; its rows."""
+    def _then(self, node: Keyed, inputs: tuple[str, ...]) -> "Stream":
+        """Add a step with state; its rows. `inputs` are the steps whose rows it gets."""
 
     def join(
         self,
@@ -57,6 +58,7 @@ class MeetingStream(ABC):
         how: str = "inner",
         time: tuple[str, str] | None = None,
         within: tuple[Duration, Duration] | None = None,
+        window: Duration | None = None,
         late: Duration = "0 seconds",
         ahead: Duration | None = AHEAD,
         where: "Where | pc.Expression | None" = None,
@@ -66,7 +68,9 @@ class MeetingStream(ABC):
         """Rows of this stream, the left one, with rows of another one that have the same key.
 
         With `time`, the columns with the event time of the left and of the right stream, and `within`, how much later
-        the right row may be (less than zero if it may be earlier), rows wait no longer than a match can come. Without
+        the right row may be (less than zero if it may be earlier), rows wait no longer than a match can come. With
+        `window` in place of `within`, rows match that are in the same window: windows of that length follow each other,
+        and the joined rows also have the columns `window_start` and `window_end`. Without
         them every row waits for ever, or for `ttl` after the last row of its key, and `how` can only be `"inner"`. With
         `"left"`, `"right"` or `"full"`, rows of that side, or of both, that find no match come once, with nulls, when
         the watermark says that none can come: it trails the newest event time of the side that has come least far by
@@ -85,17 +89,20 @@ class MeetingStream(ABC):
         >>> [(row["user"], row["at"].minute, row["at_right"].minute) for row in found]
         [('ann', 0, 20)]
         """
-        kind, times, span = checked_how(name, how), time_columns(name, time), interval(name, within)
+        kind, times, span = checked_how(name, how), time_columns(name, time), span_of(name, within, window)
         if (span is None) != (not times):
-            raise BadGraph(name, "both time= and within=, or neither", f"time={time!r}, within={within!r}")
+            got = f"time={time!r}, within={within!r}, window={window!r}"
+            raise BadGraph(name, "time= and one of within= and window=, or none of them", got)
         if span is None and kind != "inner":
-            raise BadGraph(name, f"time= and within= for how={how!r}: else a match might come at any time", "neither")
+            expected = f"time= and within= or window= for how={how!r}: else a match might come at any time"
+            raise BadGraph(name, expected, "neither")
         if where is not None and not callable(where) and not isinstance(where, pc.Expression):
             raise BadGraph(name, "where= an Arrow expression such as pc.field('paid') >= pc.field('due')", repr(where))
         if span is not None and ttl is not None:
-            raise BadGraph(name, "within= or ttl=, not both: rows go when no match can come", f"ttl={ttl!r}")
+            raise BadGraph(name, "no ttl= with within= or window=: rows go when no match can come", f"ttl={ttl!r}")
         fits = Condition(where) if isinstance(where, pc.Expression) else where
-        timed = TimedSides(times, None if span is None else microseconds(late), ahead_us(ahead))
+        window_us = span.size_us if isinstance(span, SameWindow) else 1
+        timed = TimedSides(times, None if span is None else microseconds(late), ahead_us(ahead), window_us)
         return self._sided(name, (other,), remembered(name, Joining(kind, timed, span, fits, suffix), ttl, 2))
 
     def as_of(
@@ -213,7 +220,7 @@ class MeetingStream(ABC):
         sides = (self, *others)
         way = Sides(f"{name}-sides", tuple(s.step for s in sides), tuple(s.key for s in sides), name)
         self.builder.add(way)
-        return self._then(Keyed(name, (way.name,), self.key, operation))
+        return self._then(Keyed(name, (way.name,), self.key, operation), way.parents)
 
 
 def _function_of(name: str, others_and_function: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

@@ -12,6 +12,7 @@ from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
 from springtide.state.dedupe import DedupeLogic, Within
+from springtide.state.lateness import Lateness, of_window
 from springtide.state.logic import Logic
 from springtide.state.session import END, START, Gap, SessionLogic
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window
@@ -27,6 +28,10 @@ class Operation(Protocol):
     @property
     def has_final(self) -> bool:
         """Whether its output tells final rows from updates."""
+
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        """By input: which rows come too late; empty if no row ever does."""
 
     def describe(self) -> dict[str, Any]:
         """What gives its state a meaning beyond its columns; must not change between two starts."""
@@ -47,6 +52,11 @@ class Aggregation:
     @property
     def has_final(self) -> bool:
         return self.window is not None
+
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        lateness = None if self.window is None else of_window(self.window)
+        return () if lateness is None else (lateness,)
 
     def describe(self) -> dict[str, Any]:
         window: dict[str, Any] | None = None
@@ -76,6 +86,10 @@ class Sessions:
     kind: str = "session-aggregate"
     has_final: bool = True
 
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        return (self.gap.lateness,)
+
     def describe(self) -> dict[str, Any]:
         return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "gap_us": self.gap.gap_us}
 
@@ -98,6 +112,10 @@ class Deduplication:
     within: Within | None = None
     kind: str = "dedupe"
     has_final: bool = False
+
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        return () if self.within is None else (self.within.lateness,)
 
     def describe(self) -> dict[str, Any]:
         return {}

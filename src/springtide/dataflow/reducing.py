@@ -10,6 +10,7 @@ from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.event_column import event_columns, require_timestamp
 from springtide.errors import BadValue
+from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
 from springtide.state.per_key import KeyTimer, PerTimer
 from springtide.state.reduce import BatchReducer, ReduceLogic
@@ -52,6 +53,7 @@ class Reduction:
     has_final: bool = False
     sided: bool = False
     """Its rows are those of several inputs."""
+    lateness: tuple[Lateness, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         if self.timers is None:

@@ -3,7 +3,7 @@
 In the examples `clicks` is a stream of an `app`, and a `StepHarness` of `springtide.testing` shows what a step does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow as pa
 from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
-from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, MapBatches, Node, Sink, Transform, Union
+from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, Late, MapBatches, Node, Sink, Transform, Union
 from springtide.dataflow.meeting import Builder, MeetingStream
 from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Sessions
 from springtide.dataflow.reducing import Reduction, per_timer, timers_of
@@ -36,14 +36,52 @@ if TYPE_CHECKING:
 class Stream:
     """Rows that flow from one step to the next. Each method adds a named step, or a sink."""
 
-    def __init__(self, builder: Builder, step: str, *, has_final: bool = False) -> None:
+    def __init__(self, builder: Builder, step: str, *, has_final: bool = False, late: Sequence[Late] = ()) -> None:
         self.builder = builder
         self.step = step
         self._has_final = has_final
+        self._late = dict(enumerate(late))
+        self._late_streams: dict[int, Stream] = {}
 
     def _then(self, node: Node) -> "Stream":
         self.builder.add(node)
         return Stream(self.builder, node.name)
+
+    @property
+    def late(self) -> "Stream":
+        """The rows that came too late for this step, as they came: a stream like any other. Of a join, the left rows.
+
+        They are counted as late in any case. A row is late for windows once all that it is in are closed, and for
+        sessions, joins and as-of joins once the watermark has passed it.
+
+        >>> counts = clicks.key_by("user").window("at", "1 minute").aggregate("counts", n=agg.count())
+        >>> counts.late.sink("too-late", sinks.memory()).name
+        'too-late'
+        >>> query = counts.sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "counts", {"user": str, "at": datetime})
+        >>> first = harness.epoch([{"user": "ann", "at": datetime(2026, 1, 1, 12, 5)}])
+        >>> harness.epoch([{"user": "bob", "at": datetime(2026, 1, 1, 12, 1)}])
+        []
+        >>> [(row["user"], row["at"].minute) for row in harness.late]
+        [('bob', 1)]
+        """
+        return self.late_of(0)
+
+    def late_of(self, side: int) -> "Stream":
+        """The rows that came too late from one input of this step, by number: 1 is the right stream of a join.
+
+        >>> payments = clicks.transform("payments", lambda df: df).key_by("user")
+        >>> paid = clicks.key_by("user").join("paid", payments, time=("at", "at"), window="1 hour")
+        >>> query = paid.sink("out", sinks.memory())
+        >>> paid.late_of(1).sink("late-payments", sinks.memory()).name
+        'late-payments'
+        """
+        if side not in self._late:
+            got = f"input {side} of {len(self._late)} with event times" if self._late else "no event time"
+            raise BadGraph(self.step, "rows that may be late, of a window, session or join by event time", got)
+        if side not in self._late_streams:
+            self._late_streams[side] = self._then(self._late[side])
+        return self._late_streams[side]
 
     def transform(self, name: str, function: "Callable[[DataFrame], DataFrame]") -> "Stream":
         """Any stateless DataFrame → DataFrame function: select, filter, explode, join with a table.
@@ -151,11 +189,15 @@ class KeyedStream(MeetingStream):
     """A stream with a key; the next step keeps state for each key."""
 
     def _keyed(self, name: str, operation: Operation) -> Stream:
-        return self._then(Keyed(name, (self.step,), self.key, operation))
+        return self._then(Keyed(name, (self.step,), self.key, operation), (self.step,))
 
-    def _then(self, node: Keyed) -> Stream:
+    def _then(self, node: Keyed, inputs: tuple[str, ...]) -> Stream:
         self.builder.add(node)
-        return Stream(self.builder, node.name, has_final=node.operation.has_final)
+        late = [
+            Late(f"{node.name}-late" if side == 0 else f"{node.name}-late-{side}", (step,), node.name, lateness)
+            for side, (step, lateness) in enumerate(zip(inputs, node.operation.lateness, strict=False))
+        ]
+        return Stream(self.builder, node.name, has_final=node.operation.has_final, late=late)
 
     def aggregate(self, name: str, *, ttl: Duration | Ttl | None = None, **aggregates: Aggregate) -> Stream:
         """One row a key with running aggregates; each epoch gives the keys that changed.

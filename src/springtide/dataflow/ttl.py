@@ -13,6 +13,7 @@ from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction
 from springtide.state.ahead import DEFAULT as AHEAD
 from springtide.state.forgetting import Forgetting, Memory
+from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
 from springtide.state.row_times import RowTimes
 from springtide.state.sides import side_schemas
@@ -50,6 +51,10 @@ class Remembered:
     @property
     def has_final(self) -> bool:
         return self.operation.has_final
+
+    @property
+    def lateness(self) -> tuple[Lateness, ...]:
+        return self.operation.lateness
 
     @property
     def aggregates(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from springtide.state.aggregates import Aggregate
 from springtide.state.ahead import believed, newest
 from springtide.state.clock import Clock
 from springtide.state.keys import Indices
+from springtide.state.lateness import of_window
 from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
 from springtide.state.position import Positions
@@ -71,7 +72,8 @@ class AggregateLogic:
             newest_us = newest(times, timely)
             pairs, starts = self.window.assign(times)
             open_ = timely[pairs] & (starts + self.window.size_us > moment.watermark_us)
-            late = int(timely.sum()) - len(np.unique(pairs[open_]))
+            lateness = of_window(self.window)
+            late = 0 if lateness is None else int((timely & lateness.of(times, moment)).sum())
             pairs, starts = pairs[open_], starts[open_]
             picked = pa.array(pairs)
             positions = spread(positions[pairs], starts, self.slices)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from springtide.state.ahead import believed, newest
 from springtide.state.clock import Clock, EventTime
+from springtide.state.lateness import Lateness
 from springtide.state.layout import Layout
 from springtide.state.logic import BEGINNING_US, Arrival, Changes, Closed, Groups, Moment, sorted_rows
 from springtide.state.position import Positions
@@ -22,6 +23,11 @@ class Within:
     span_us: int
     ahead_us: int | None = None
     """Rows whose event time is further ahead of the clock do not count; None if all do."""
+
+    @property
+    def lateness(self) -> Lateness:
+        """Which rows come too late: those whose key, had it come in time, would be forgotten by now."""
+        return Lateness(self.column, self.ahead_us, size_us=0)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class DedupeLogic:
             times, valid = event_times(self._times(keys, rows))
             timely = believed(times, valid, self.within.ahead_us, moment)
             newest_us, ahead = newest(times, timely), int((valid & ~timely).sum())
-            fresh = times > moment.watermark_us
+            fresh = ~self.within.lateness.of(times, moment)
             late, malformed = int((timely & ~fresh).sum()), int((~valid).sum())
             kept = np.flatnonzero(timely & fresh)
             positions, rows = positions[kept], rows.take(pa.array(kept))

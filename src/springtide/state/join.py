@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.errors import BadValue
 from springtide.state.buffer import Buffer, Mask
 from springtide.state.chain import FOREVER_US
 from springtide.state.errors import BadUpdate
 from springtide.state.keys import Indices
 from springtide.state.logic import Moment
-from springtide.state.matching import Pairs, pairs_of_group, pairs_within
+from springtide.state.matching import Pairs, pairs_between, pairs_of_group
+from springtide.state.spans import Span
 from springtide.state.two_sides import Settled, TwoSided, next_expiry
 
 HOW = {"inner": (False, False), "left": (True, False), "right": (False, True), "full": (True, True)}
@@ -24,34 +24,20 @@ Where = Callable[[pa.Table], pa.ChunkedArray | pa.Array]
 
 
 @dataclass(frozen=True)
-class Within:
-    """How much later than the left row the right one may be; less than zero if it may be earlier."""
-
-    low_us: int
-    high_us: int
-
-    def __post_init__(self) -> None:
-        if self.low_us > self.high_us:
-            raise BadValue(
-                f"expected an interval that begins before it ends, got {self.low_us} µs to {self.high_us} µs"
-            )
-
-
-@dataclass(frozen=True)
 class JoinLogic(TwoSided):
-    """Rows of the left and the right side with the same key, within an interval of event time if there is one.
+    """Rows of the left and the right side with the same key, within a span of event time if there is one.
 
     A pair is given out when its later row comes. A row that can find a match no more goes; if its side is preserved and
     it has found none, it is given out then, once.
     """
 
-    within: Within | None = None
+    span: Span | None = None
     where: Where | None = None
 
     def meet(self, keys: pa.Table, left: Buffer, right: Buffer, nulls: Mask) -> pa.Table:
         pairs = self._fresh_pairs(left, right, ~nulls[left.group])
         columns = left.columns(pairs.left), right.columns(pairs.right)
-        joined = self.rows(keys, left.group[pairs.left], *columns)
+        joined = self.rows(keys, left.group[pairs.left], *columns, self._added(left, pairs.left))
         if self.where is not None:
             fits = _fitting(self.where, joined)
             joined, pairs = joined.filter(pa.array(fits)), Pairs(pairs.left[fits], pairs.right[fits])
@@ -66,10 +52,10 @@ class JoinLogic(TwoSided):
         unmatched = []
         if left.side.preserved:
             alone = np.flatnonzero(left_over & ~left.matched)
-            unmatched.append(self.rows(keys, left.group[alone], left.columns(alone), None))
+            unmatched.append(self.rows(keys, left.group[alone], left.columns(alone), None, self._added(left, alone)))
         if right.side.preserved:
             alone = np.flatnonzero(right_over & ~right.matched)
-            unmatched.append(self.rows(keys, right.group[alone], None, right.columns(alone)))
+            unmatched.append(self.rows(keys, right.group[alone], None, right.columns(alone), self._added(right, alone)))
         waiting = (
             (left.group[~left_over], left_ends_us[~left_over]),
             (right.group[~right_over], right_ends_us[~right_over]),
@@ -78,9 +64,13 @@ class JoinLogic(TwoSided):
 
     def _ends(self, left: Buffer, right: Buffer) -> tuple[Indices, Indices]:
         """When each row can find a match no more, among rows that are not late."""
-        if self.within is None:
+        if self.span is None:
             return np.full(len(left), FOREVER_US), np.full(len(right), FOREVER_US)
-        return left.times + self.within.high_us + 1, right.times - self.within.low_us + 1
+        return self.span.left_ends(left.times), self.span.right_ends(right.times)
+
+    def _added(self, side: Buffer, rows: Indices) -> list[pa.Array]:
+        """The columns that the span adds to joined rows; either side of a match tells the same."""
+        return [] if self.span is None else self.span.columns(side.times[rows])
 
     def _fresh_pairs(self, left: Buffer, right: Buffer, matching: Mask) -> Pairs:
         """The pairs that have not been there before: of two rows that waited, it was told when the later one came."""
@@ -91,10 +81,10 @@ class JoinLogic(TwoSided):
 
     def _pairs(self, left: Buffer, some: Indices, right: Buffer, others: Indices) -> Pairs:
         ours, theirs = left.stamped.take(some), right.stamped.take(others)
-        if self.within is None:
+        if self.span is None:
             found = pairs_of_group(ours, theirs)
         else:
-            found = pairs_within(ours, theirs, self.within.low_us, self.within.high_us)
+            found = pairs_between(ours, theirs, *self.span.meets(ours.times))
         return Pairs(some[found.left], others[found.right])
 
 

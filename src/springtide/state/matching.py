@@ -27,11 +27,11 @@ class Pairs(NamedTuple):
     right: Indices
 
 
-def pairs_within(left: Stamped, right: Stamped, low_us: int, high_us: int) -> Pairs:
-    """The pairs of one group whose right time is at least `low_us`, and at most `high_us`, after the left one."""
+def pairs_between(left: Stamped, right: Stamped, lows: Times, highs: Times) -> Pairs:
+    """The pairs of one group whose right time is from the left row's low to its high."""
     index = _Index(right)
-    starts = index.first(left.group, left.times + low_us, "left")
-    ends = index.first(left.group, left.times + high_us, "right")
+    starts = index.first(left.group, lows, "left")
+    ends = index.first(left.group, highs, "right")
     return _spread(starts, ends, index.order)
 
 

@@ -16,6 +16,7 @@ from springtide.state.ahead import believed, newest
 from springtide.state.clock import Clock, EventTime
 from springtide.state.group import group
 from springtide.state.keys import Indices
+from springtide.state.lateness import Lateness
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import VALUE, Arrival, Changes, Closed, Groups, Moment
 from springtide.state.position import Positions
@@ -43,6 +44,11 @@ class Gap:
                 f"session over {self.column!r}: gap must be positive and late not negative, "
                 f"got gap={self.gap_us} µs, late={self.late_us} µs"
             )
+
+    @property
+    def lateness(self) -> Lateness:
+        """Which rows come too late: those before the watermark, so that no session that is over is ever changed."""
+        return Lateness(self.column, self.ahead_us)
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class SessionLogic:
         rows_in, rows = rows.num_rows, widened(rows)
         times, valid = event_times(rows.column(self.gap.column))
         timely = believed(times, valid, self.gap.ahead_us, moment)
-        fresh = timely & (times >= moment.watermark_us)
+        fresh = timely & ~self.gap.lateness.of(times, moment)
         late, malformed, ahead = int((timely & ~fresh).sum()), int((~valid).sum()), int((valid & ~timely).sum())
         kept = np.flatnonzero(fresh)
         picks = pa.array(kept)

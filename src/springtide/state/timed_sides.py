@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from springtide.state.ahead import believed, newest
 from springtide.state.buffer import Mask
+from springtide.state.lateness import Lateness
 from springtide.state.layout import Layout
 from springtide.state.logic import BEGINNING_US, Arrival, Moment, sorted_rows
 from springtide.state.position import Positions
@@ -24,6 +25,18 @@ class TimedSides:
     ahead_us: int | None = None
     """Rows whose event time is further ahead of the clock do not count; None if all do."""
 
+    window_us: int = 1
+    """Rows are late once the window of this length that they are in is over."""
+
+    def lateness(self, side: int) -> Lateness:
+        """Which rows of a side come too late."""
+        return Lateness(self.times[side], self.ahead_us, self.window_us, self.window_us)
+
+    @property
+    def by_side(self) -> tuple[Lateness, ...]:
+        """The same for all sides; empty if nothing goes by event time."""
+        return tuple(map(self.lateness, range(len(self.times))))
+
     def arrive(
         self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment, layout: Layout, of_use: Mask
     ) -> Arrival:
@@ -35,7 +48,7 @@ class TimedSides:
             which, own = rows_of(rows, side)
             times, valid = event_times(own.column(column))
             timely = believed(times, valid, self.ahead_us, moment)
-            fresh = times >= moment.watermark_us
+            fresh = ~self.lateness(side).of(times, moment)
             malformed, ahead = malformed + int((~valid).sum()), ahead + int((valid & ~timely).sum())
             late += int((timely & ~fresh).sum())
             seen.append(newest(times, timely))

@@ -1,7 +1,7 @@
 """Steps in which rows of two streams meet: they wait in the state of their key until nothing can come of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,13 +96,20 @@ class TwoSided(ABC):
         output = pa.concat_tables([self.output.empty_table(), *settled.output])
         return Closed(output, rows.filter(pa.array(keep)))
 
-    def rows(self, keys: pa.Table, group: Indices, left: Columns | None, right: Columns | None) -> pa.Table:
-        """Output rows of some keys; a side that is None has found no match."""
+    def rows(
+        self,
+        keys: pa.Table,
+        group: Indices,
+        left: Columns | None,
+        right: Columns | None,
+        added: Sequence[pa.Array] = (),
+    ) -> pa.Table:
+        """Output rows of some keys, with columns that are added after the key; a side that is None has no match."""
         picks, count = pa.array(group), len(group)
         own = [one_array(column).take(picks) for column in keys.columns]
         mine = shown(self.left, nothing_of(self.left, count) if left is None else left)
         theirs = shown(self.right, nothing_of(self.right, count) if right is None else right)
-        return narrowed(pa.table([*own, *mine, *theirs], names=self.output.names), self.output)
+        return narrowed(pa.table([*own, *added, *mine, *theirs], names=self.output.names), self.output)
 
     def _buffer(self, side: Side, groups: Groups, state: Mapping[str, pa.Array], known: Indices) -> Buffer:
         """A side's rows: those that waited, and those that have come."""

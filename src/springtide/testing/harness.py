@@ -79,6 +79,8 @@ class StepHarness:
         self.instances = instances
         self.kept = kept
         self.late_rows = 0
+        self.late: list[Row] = []
+        """The rows of the last epoch that came too late, those of its inputs one after the other."""
         self.ahead_rows = 0
         self._clock = clock
         self.malformed_rows = 0
@@ -105,7 +107,13 @@ class StepHarness:
         table = sided(tables, self._keys) if len(tables) > 1 else tables[0]
         if isinstance(self.node, MapBatches):
             return self.node.function(table).to_pylist()  # type: ignore[no-any-return]
-        found = [row for output in self._update(table.cast(self.rows)) for row in output.to_pylist()]
+        moment = self._next_moment()
+        late = [
+            t.filter(pa.array(each.rows(t, moment)))
+            for t, each in zip(tables, self.node.operation.lateness, strict=False)
+        ]
+        self.late = [row for table in late for row in table.to_pylist()]
+        found = [row for output in self._update(table.cast(self.rows), moment) for row in output.to_pylist()]
         return sorted(found, key=lambda row: [(v is not None, str(v)) for v in row.values()])
 
     def state(self) -> list[Row]:
@@ -119,11 +127,13 @@ class StepHarness:
         plain = [n.removeprefix(KEY).removeprefix(STATE) for n in names]
         return rows.select(names).rename_columns(plain).to_pylist()  # type: ignore[no-any-return]
 
-    def _update(self, rows: pa.Table) -> list[pa.Table]:
-        assert isinstance(self.node, Keyed)
+    def _next_moment(self) -> Moment:
         before, now_us = self._watermark_us, round(self._clock() * 1e6)
         self._watermark_us = max(before, self._time_us(now_us))
-        moment = Moment(self._watermark_us, before, self.kept, now_us)
+        return Moment(self._watermark_us, before, self.kept, now_us)
+
+    def _update(self, rows: pa.Table, moment: Moment) -> list[pa.Table]:
+        assert isinstance(self.node, Keyed)
         keys = canonical_keys(rows, self.node.key)
         tuples = zip(*(k.to_pylist() for k in keys), strict=True)
         hashes = np.array([self._hash(key) for key in tuples], np.int64)

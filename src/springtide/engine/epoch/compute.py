@@ -15,6 +15,7 @@ from springtide.engine.epoch.accounts import accounts, shed_for
 from springtide.engine.epoch.binding import BoundGraph
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
+from springtide.engine.epoch.event_time import moment_of
 from springtide.engine.epoch.inputs import Inputs
 from springtide.engine.epoch.keyed_step import Setting, Updated, run_capture, run_keyed
 from springtide.engine.ownership.standby import Kept
@@ -26,6 +27,7 @@ from springtide.metrics.report import OperatorReport
 from springtide.migration.phase import Point
 from springtide.plan.plan import Plan
 from springtide.plan.shedding import Shedding
+from springtide.state.logic import Moment
 
 FEW_ROWS = 20_000
 """An epoch with fewer rows costs less without preparing them before the shuffle."""
@@ -69,6 +71,7 @@ class EpochComputation:
         """Update all keyed steps, those that do not need each other side by side."""
         done, logged = Done(), entry(self.history.store, epoch)
         each_epoch = self.history.durability.each_epoch
+        frames.moments = self._moments(parent, planned_us(logged))
         setting = Setting(
             self.app,
             epoch,
@@ -78,7 +81,6 @@ class EpochComputation:
             self.pool,
             self._readable(parent),
             each_epoch,
-            planned_us(logged),
         )
         for level in self.bound.graph.levels():
             if self.pool.due(Point.ANYWHERE):
@@ -113,6 +115,17 @@ class EpochComputation:
         if taken is not None:
             taken = replace(taken, malformed=taken.malformed + sum(each.malformed for each in tallies.values()))
         return Computed(manifest, parent, done.kept, tuple(reports), accounts(graph, shed, tallies), taken)
+
+    def _moments(self, parent: Manifest | None, now_us: int | None) -> dict[str, Moment]:
+        """By keyed step: what the epoch believes of time, by the manifest before it."""
+        before: States = {} if parent is None else parent.operators
+        graph = self.bound.graph
+        return {
+            step: replace(
+                moment_of(before.get(step, OperatorState()), logic.clock, now_us, graph.idle_us(step)), now_us=now_us
+            )
+            for step, logic in self.bound.logics.items()
+        }
 
     def _readable(self, parent: Manifest | None) -> bool:
         return self.pool.durable and self.history.durability.covers(parent)

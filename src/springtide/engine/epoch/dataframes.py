@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
-from springtide.dataflow.graph import Keyed, Source
+from springtide.dataflow.graph import Keyed, Late, Source
 from springtide.dataflow.source_spec import CORRUPT
 from springtide.engine.epoch.binding import BoundGraph
 from springtide.engine.epoch.build_step import build
@@ -33,8 +33,10 @@ from springtide.engine.shedding.sampler import (
 )
 from springtide.engine.spark.internals import spark_schema
 from springtide.engine.worker.read_blocks import ReadBlocks
+from springtide.engine.worker.stateless import LateRows
 from springtide.ids import Epoch, WorkerId
 from springtide.plan.shedding import Shedding
+from springtide.state.logic import Moment
 
 Form = tuple[str, tuple[tuple[str, float], ...]]
 """A step, and the shares of its producers' rows that it is made of."""
@@ -66,6 +68,8 @@ class EpochDataFrames:
         self.bound = bound
         self.pool = pool
         self.epoch, self.shedding, self.taken = epoch, shedding, taken
+        self.moments: Mapping[str, Moment] = {}
+        """By keyed step: what the epoch believes of time, once it is computed."""
         self.outputs: dict[str, tuple[BlockRef, ...]] = {}
         """By step: the blocks that hold its rows."""
         self._spark = batch.sparkSession
@@ -185,7 +189,7 @@ class EpochDataFrames:
         A step that came into the app after the epoch was committed has none.
         """
         node = self.bound.graph[step]
-        if step in self.outputs or isinstance(node, Source | Keyed):
+        if step in self.outputs or isinstance(node, Source | Keyed | Late):
             return self._from_blocks(step)
         return build(node, [self.committed(parent) for parent in node.parents])
 
@@ -255,6 +259,8 @@ class EpochDataFrames:
             frame = _as_declared(self._sources[step])
         else:
             frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
+            if isinstance(node, Late):
+                frame = frame.mapInArrow(LateRows(node.step, node.lateness, self.moments[node.step]), frame.schema)
         fresh = isinstance(node, Source) or self.bound.graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 

@@ -11,7 +11,7 @@ from springtide.blocks.manifest import OperatorState, Pending
 from springtide.blocks.slice_set import SliceSet
 from springtide.dataflow.graph import Graph, Keyed
 from springtide.engine.epoch.dataframes import EpochDataFrames
-from springtide.engine.epoch.event_time import after_epoch, moment_of, watermark_of
+from springtide.engine.epoch.event_time import after_epoch, watermark_of
 from springtide.engine.epoch.shuffle import RowShuffle
 from springtide.engine.executors.scheduler_pools import priority
 from springtide.engine.ownership.standby import Backup, Kept
@@ -45,8 +45,6 @@ class Setting:
     """State that is not on its worker may be read from the durable store."""
     write_durable: bool = True
     """New state goes to the durable store at once."""
-    now_us: int | None = None
-    """The wall clock when the epoch was planned; the same when it is repeated."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,7 @@ def run_keyed(
     logic = frames.bound.logics[node.name]
     rows = frames.bound.input_of(node.name)
     share = setting.plan.operators[node.name]
-    believed = moment_of(state, logic.clock, setting.now_us, frames.bound.graph.idle_us(node.name))
-    moment = replace(believed, kept=_kept_of(node.name, frames), now_us=setting.now_us)
+    moment = replace(frames.moments[node.name], kept=_kept_of(node.name, frames))
     tell_traffic = setting.storage.clustered and not frames.bound.graph.reads_sources(node.name)
     behind = setting.pool.state.takeovers(node.name, state)
     for takeover in behind:

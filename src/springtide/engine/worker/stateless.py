@@ -14,6 +14,8 @@ from springtide.engine.worker.prepare import FIRST_ROWS_S
 from springtide.engine.worker.task_context import Storage, here, naming, partition, resident_bytes, table_of
 from springtide.ids import Epoch, InstanceId
 from springtide.metrics.report import InstanceReport
+from springtide.state.lateness import Lateness
+from springtide.state.logic import Moment
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,22 @@ class MapTable:
                     raise ValueError(f"expected columns {self.output.names}, got {result.column_names}")
                 rows = result.select(self.output.names).cast(self.output)
             yield from rows.to_batches()
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """The rows of an input that come too late for a keyed step, by the watermark that the step itself goes by."""
+
+    step: str
+    lateness: Lateness
+    moment: Moment
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            with naming(self.step, "telling which rows are late"):
+                rows = pa.Table.from_batches([batch])
+                late = rows.filter(pa.array(self.lateness.rows(rows, self.moment)))
+            yield from late.to_batches()
 
 
 @dataclass(frozen=True)
