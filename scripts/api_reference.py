@@ -97,7 +97,12 @@ def _named(path: str) -> Entry:
 
 SECTIONS = (
     Section("App", (Entry("springtide.App", "springtide.app"),)),
-    Section("Streams", tuple(map(_returned, ("Stream", "KeyedStream", "WindowedStream", "SessionStream", "Query")))),
+    Section(
+        "Streams",
+        tuple(
+            map(_returned, ("Stream", "KeyedStream", "WindowedStream", "CountWindowStream", "SessionStream", "Query"))
+        ),
+    ),
     Section("`springtide.sources`", Listed("springtide.sources", "springtide.connectors.sources")),
     Section("`springtide.sinks`", Listed("springtide.sinks", "springtide.connectors.sinks")),
     Section("`springtide.rates`", Listed("springtide.rates", "springtide.connectors.generator.rates")),

@@ -11,6 +11,7 @@ from springtide.errors import BadValue
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
+from springtide.state.count_window import NUMBER, CountWindowLogic
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.lateness import Lateness, of_window
 from springtide.state.logic import Logic
@@ -80,6 +81,22 @@ class Aggregation:
 
 
 @dataclass(frozen=True)
+class CountWindows:
+    aggregates: Mapping[str, Aggregate]
+    size: int
+    kind: str = "count-window-aggregate"
+    has_final: bool = True
+    lateness: tuple[Lateness, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "rows": self.size}
+
+    def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
+        _check_names(key, self.aggregates, {NUMBER, FINAL}, "window")
+        return CountWindowLogic(key, rows, dict(self.aggregates), self.size)
+
+
+@dataclass(frozen=True)
 class Sessions:
     aggregates: Mapping[str, Aggregate]
     gap: Gap
@@ -94,15 +111,7 @@ class Sessions:
         return {"aggregates": {name: _name_of(a) for name, a in self.aggregates.items()}, "gap_us": self.gap.gap_us}
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
-        added = {START, END, FINAL}
-        clash = sorted(
-            (set(key.names) | added) & {n for name, a in self.aggregates.items() for n in result_names(name, a)}
-        )
-        if clash:
-            raise BadValue(f"the results {clash} are named like columns of the key or the session; rename them")
-        confusing = sorted(added & set(key.names))
-        if confusing:
-            raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
+        _check_names(key, self.aggregates, {START, END, FINAL}, "session")
         require_timestamp(rows, self.gap.column)
         return SessionLogic(key, rows, dict(self.aggregates), self.gap)
 
@@ -124,6 +133,17 @@ class Deduplication:
         if self.within is not None:
             require_timestamp(rows, self.within.column)
         return DedupeLogic(key, rows, self.within)
+
+
+def _check_names(key: pa.Schema, aggregates: Mapping[str, Aggregate], added: set[str], what: str) -> None:
+    """Refuse results, or key columns, that are named like columns that the step adds."""
+    results = {n for name, aggregate in aggregates.items() for n in result_names(name, aggregate)}
+    clash = sorted((set(key.names) | added) & results)
+    if clash:
+        raise BadValue(f"the results {clash} are named like columns of the key or the {what}; rename them")
+    confusing = sorted(added & set(key.names))
+    if confusing:
+        raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
 
 
 def _name_of(aggregate: Aggregate) -> str:

@@ -13,7 +13,7 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, Late, MapBatches, Node, Sink, Transform, Union
 from springtide.dataflow.meeting import Builder, MeetingStream
-from springtide.dataflow.operations import Aggregation, Deduplication, Operation, Sessions
+from springtide.dataflow.operations import Aggregation, CountWindows, Deduplication, Operation, Sessions
 from springtide.dataflow.reducing import Reduction, per_timer, timers_of
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
@@ -355,8 +355,12 @@ class KeyedStream(MeetingStream):
         *,
         late: Duration = "0 seconds",
         ahead: Duration | None = AHEAD,
+        early: Duration | None = None,
     ) -> "WindowedStream":
         """Event-time windows; one closes when the newest event time is `late` past its end.
+
+        Open windows give updates in each epoch that has rows of them; with `early`, such as `"5 minutes"`, only when
+        the newest event time passes a multiple of it, and only if rows came since.
 
         With `PROCESSING_TIME` in place of a column, a row is in the windows of the time at which its epoch was planned,
         and a window closes when the wall clock has reached its end, whether rows come or not. An epoch that is repeated
@@ -374,13 +378,27 @@ class KeyedStream(MeetingStream):
         >>> [(row["window_start"].minute, row["n"], row["final"]) for row in harness.epoch([])]
         [(0, 1, True)]
         """
-        size_us = microseconds(size)
+        size_us, early_us = microseconds(size), None if early is None else microseconds(early)
         slide_us = size_us if slide is None else microseconds(slide)
         if isinstance(column, ProcessingTime):
             if microseconds(late):
                 raise BadGraph(self.step, "no late= for a window by processing time: no row is late", repr(late))
-            return WindowedStream(self, Window(None, size_us, slide_us, 0))
-        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), ahead_us(ahead)))
+            return WindowedStream(self, Window(None, size_us, slide_us, 0, early_us=early_us))
+        return WindowedStream(self, Window(column, size_us, slide_us, microseconds(late), ahead_us(ahead), early_us))
+
+    def count_window(self, size: int) -> "CountWindowStream":
+        """Windows of `size` rows of a key, in the order in which they come.
+
+        >>> pairs = clicks.key_by("user").count_window(2).aggregate("pairs", paid=agg.sum("price"))
+        >>> query = pairs.sink("out", sinks.memory())
+        >>> harness = StepHarness(app, "pairs", {"user": str, "price": int})
+        >>> rows = [{"user": "ann", "price": price} for price in (3, 4, 5)]
+        >>> [(row["window_number"], row["paid"], row["final"]) for row in harness.epoch(rows)]
+        [(0, 7, True), (1, 5, False)]
+        """
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise BadGraph(self.step, "count_window with how many rows a window has, 1 or more", repr(size))
+        return CountWindowStream(self, size)
 
 
 class SessionStream:
@@ -398,6 +416,22 @@ class SessionStream:
         part of a session; a final row stands for all of it, and comes once.
         """
         return self.keyed._keyed(name, Sessions(_checked(name, aggregates), self.gap))
+
+
+class CountWindowStream:
+    """A keyed stream cut into windows of a number of rows."""
+
+    def __init__(self, keyed: KeyedStream, size: int) -> None:
+        self.keyed = keyed
+        self.size = size
+
+    def aggregate(self, name: str, *, ttl: Duration | Ttl | None = None, **aggregates: Aggregate) -> Stream:
+        """Aggregates by key and window: updates while a window is open, one final row when it is full.
+
+        The rows have the columns `window_number`, from 0, and `final` beside key and aggregates. With `ttl`, a key is
+        forgotten that long after its last row, with what its open window had.
+        """
+        return self.keyed._keyed(name, remembered(name, CountWindows(_checked(name, aggregates), self.size), ttl))
 
 
 class WindowedStream:

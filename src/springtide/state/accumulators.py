@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
@@ -12,8 +14,10 @@ from springtide.state.aggregates.base import Starts
 from springtide.state.aggregates.estimate import result_fields, results, summarise
 from springtide.state.errors import IntegerOverflow
 from springtide.state.group import key_text
+from springtide.state.keys import Indices
 from springtide.state.layout import one_array
 
+Mask = npt.NDArray[np.bool_]
 Parts = Mapping[str, pa.Array]
 """Accumulators by column: `NAME.0`, `NAME.1`, … for the aggregate NAME."""
 
@@ -75,6 +79,15 @@ class Accumulators:
                 found |= zip(names, aggregate.combine([parts[n] for n in names], starts), strict=True)
         return found
 
+    def continued(self, before: Parts, fresh: Parts, known: Mask, keys: KeyedBy) -> Parts:
+        """Fresh accumulators, each merged with the one before it where there is one; `before` has those alone."""
+        if not known.any():
+            return fresh
+        order, starts = _interleaved(known)
+        taken = pa.array(order)
+        both = {name: pa.concat_arrays([before[name], new]).take(taken) for name, new in fresh.items()}
+        return self.combine(both, starts, keys)
+
     def finish(self, parts: Parts, keys: KeyedBy) -> dict[str, pa.Array]:
         """The results of accumulators."""
         found: dict[str, pa.Array] = {}
@@ -88,6 +101,17 @@ class Accumulators:
 
     def _parts(self, name: str) -> list[str]:
         return [f.name for f in self.fields if f.name.rpartition(".")[0] == name]
+
+
+def _interleaved(known: Mask) -> tuple[Indices, Indices]:
+    """The order that puts each known key's old value before its new one, and where each key starts."""
+    sizes = known.astype(np.int64) + 1
+    starts = np.cumsum(sizes) - sizes
+    old, new = int(known.sum()), len(known)
+    order = np.empty(old + new, np.int64)
+    order[starts[known]] = np.arange(old)
+    order[starts + known] = np.arange(old, old + new)
+    return order, starts
 
 
 @contextmanager

@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from springtide.state.accumulators import Accumulators, KeyedBy, Parts
+from springtide.state.accumulators import Accumulators, KeyedBy, Mask, Parts
 from springtide.state.aggregates import Aggregate
 from springtide.state.ahead import believed, newest
 from springtide.state.clock import Clock
-from springtide.state.keys import Indices
 from springtide.state.lateness import of_window
-from springtide.state.layout import KEY, POSITION, STATE, Layout, one_array
+from springtide.state.layout import EXPIRES, KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed, wide_schema, widened
@@ -91,48 +89,42 @@ class AggregateLogic:
     def update(self, groups: Groups, moment: Moment) -> Changes:
         known, named = np.flatnonzero(groups.known), KeyedBy(groups.keys.column_names, groups.keys.columns)
         names = self.layout.state.names
-        state = self._accumulators.combine(_arrays(groups.rows, names), groups.starts, named)
+        state: Parts = self._accumulators.combine(_arrays(groups.rows, names), groups.starts, named)
         if len(known):
-            order, starts = _interleave(groups.known)
-            state = self._accumulators.combine(_beside(groups.state, state, known, order), starts, named)
+            picks = pa.array(known)
+            before = {name: array.take(picks) for name, array in _arrays(groups.state, state).items()}
+            state = self._accumulators.continued(before, state, groups.known, named)
         output = self._output(groups.keys, state, final=False)
         expires = None
         if self.window is not None:
-            expires = _microseconds(groups.keys.column(WINDOW_START)) + self.window.size_us
+            ends = _microseconds(groups.keys.column(WINDOW_START)) + self.window.size_us
+            expires = self.window.next_result(ends, moment.watermark_us)
+            if self.window.early_us is not None:
+                output = output.slice(0, 0)
         return Changes(pa.table(state, schema=wide_schema(self.layout.state)), output, expires_us=expires)
 
     def close(self, state: pa.Table, moment: Moment) -> Closed:
         keys = pa.table({n: state.column(KEY + n) for n in self.layout.key.names})
         parts = {n: one_array(state.column(STATE + n)) for n in self.layout.state.names}
-        return Closed(self._output(keys, parts, final=True))
+        assert self.window is not None
+        ends = _microseconds(keys.column(WINDOW_START)) + self.window.size_us
+        over = ends <= moment.watermark_us
+        output = self._output(keys, parts, final=over)
+        if over.all():
+            return Closed(output)
+        open_ = pa.array(np.flatnonzero(~over))
+        place = state.schema.get_field_index(EXPIRES)
+        return Closed(output, state.set_column(place, state.schema.field(place), pa.array(ends)).take(open_))
 
-    def _output(self, keys: pa.Table, state: Mapping[str, pa.Array], *, final: bool) -> pa.Table:
+    def _output(self, keys: pa.Table, state: Mapping[str, pa.Array], *, final: bool | Mask) -> pa.Table:
         columns = {n: keys.column(n) for n in keys.column_names}
         if self.window is not None:
             ends = _microseconds(keys.column(WINDOW_START)) + self.window.size_us
             columns[WINDOW_END] = pa.array(ends, pa.int64()).view(self.window.kind(self.rows))
-            columns[FINAL] = pa.array(np.full(keys.num_rows, final))
+            columns[FINAL] = pa.array(np.broadcast_to(final, keys.num_rows))
         columns |= self._accumulators.finish(state, KeyedBy(keys.column_names, keys.columns))
         names = self.output.names
         return narrowed(pa.table([columns[n] for n in names], names), self.output)
-
-
-def _interleave(known: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """The order that puts each known key's old value before its new one, and where each key starts."""
-    sizes = known.astype(np.int64) + 1
-    starts = np.cumsum(sizes) - sizes
-    old, new = int(known.sum()), len(known)
-    order = np.empty(old + new, np.int64)
-    order[starts[known]] = np.arange(old)
-    order[starts + known] = np.arange(old, old + new)
-    return order, starts
-
-
-def _beside(old: pa.Table, fresh: Parts, known: Indices, order: Indices) -> dict[str, pa.Array]:
-    """Each key's old accumulators, where there are some, followed by its new ones."""
-    picked, taken = pa.array(known), pa.array(order)
-    before = _arrays(old, fresh)
-    return {name: pa.concat_arrays([before[name].take(picked), new]).take(taken) for name, new in fresh.items()}
 
 
 def _arrays(table: pa.Table, names: Iterable[str]) -> dict[str, pa.Array]:

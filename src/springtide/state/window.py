@@ -32,6 +32,8 @@ class Window:
     late_us: int
     ahead_us: int | None = None
     """Rows whose event time is further ahead of the clock do not count; None if all do."""
+    early_us: int | None = None
+    """How often an open window tells of its rows so far, by the newest event time; None for in each epoch."""
 
     def __post_init__(self) -> None:
         if self.size_us <= 0 or self.slide_us <= 0 or self.late_us < 0:
@@ -39,6 +41,8 @@ class Window:
                 f"{self._words}: size and slide must be positive and late not negative, "
                 f"got size={self.size_us} µs, slide={self.slide_us} µs, late={self.late_us} µs"
             )
+        if self.early_us is not None and self.early_us <= 0:
+            raise BadValue(f"{self._words}: early must be positive, got {self.early_us} µs")
         if self.ahead_us is not None and self.ahead_us < 0:
             raise BadValue(f"{self._words}: ahead must not be negative, got {self.ahead_us} µs")
         if self.slide_us > self.size_us:
@@ -55,6 +59,13 @@ class Window:
     def clock(self) -> Clock:
         """What it closes by."""
         return WallTime() if self.column is None else EventTime(self.late_us)
+
+    def next_result(self, ends_us: npt.NDArray[np.int64], watermark_us: int) -> npt.NDArray[np.int64]:
+        """When windows that have just had rows give out a result: at their end, or early."""
+        if self.early_us is None:
+            return ends_us
+        newest_us = watermark_us + self.late_us
+        return np.minimum(ends_us, newest_us - newest_us % self.early_us + self.early_us - self.late_us)
 
     def kind(self, rows: pa.Schema) -> pa.DataType:
         """The type of its starts and ends: in microseconds, with the zone of the event times or without one."""
