@@ -33,6 +33,7 @@ class Dataflow:
         *,
         utility: str | None = None,
         idle: Duration | None = None,
+        align: Duration | None = None,
     ) -> Stream:
         """Rows from a source of `springtide.sources`, a streaming DataFrame, or a function of the session.
 
@@ -41,11 +42,19 @@ class Dataflow:
 
         With `idle`, such as `"30 seconds"`, steps that join it with other streams do not wait for it once it has been
         silent for that long by the wall clock: event time goes on without it. Without, they always wait.
+
+        With `align`, such as `"1 minute"`, it is not read while its newest event time is further than that ahead of the
+        slowest stream that it meets in a step with several inputs, as long as that one is not idle: else rows of a fast
+        source pile up in the state. This is looked at after each epoch, so it goes with a limit of what an epoch takes,
+        such as `maxOffsetsPerTrigger`. An app that runs until all that is available is done holds nothing back.
         """
         spec = as_source(name, source)
         if utility is not None and (not isinstance(utility, str) or not utility.strip()):
             raise BadGraph(name, "a utility that is an SQL expression, such as 'if(vip, 1, 0)'", repr(utility))
-        self.add(Source(name, spec, utility, None if idle is None else microseconds(idle)))
+        if align is not None and not spec.holds:
+            raise BadGraph(name, "align= for a source that can wait: files, kafka or generator", spec.kind)
+        idle_us, align_us = (None if span is None else microseconds(span) for span in (idle, align))
+        self.add(Source(name, spec, utility, idle_us, align_us))
         return spec.attach(Stream(self, name))
 
     def add(self, node: Node) -> None:

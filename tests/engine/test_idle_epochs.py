@@ -135,7 +135,7 @@ def test_what_time_has_made_due_gets_an_epoch_once_none_comes_by_itself() -> Non
     runner = SimpleNamespace(
         in_flight=False, history=history, rest=lambda: None, waiting=lambda: None, expiring=lambda: "a window"
     )
-    idle_epochs = IdleEpochs(cast(EpochRunner, runner), lambda: did.append(history.head.epoch), clock)
+    idle_epochs = IdleEpochs(cast(EpochRunner, runner), lambda: did.append(history.head.epoch), clock=clock)
     for epoch in (8, 9):
         history.head = SimpleNamespace(epoch=epoch)
         idle_epochs.look()

@@ -26,6 +26,8 @@ class Source:
     """What a row is worth, in SQL over its columns: under overload, rows that are worth little are shed first."""
     idle_us: int | None = None
     """How long it may be silent, by the wall clock, before other sources do not wait for it; None if they always do."""
+    align_us: int | None = None
+    """How far it may be ahead, by event time, of the slowest stream that it meets; None if that does not matter."""
     parents: tuple[str, ...] = ()
 
 

@@ -31,6 +31,11 @@ class SourceSpec(ABC):
         return False
 
     @property
+    def holds(self) -> bool:
+        """Whether it can be left unread for a while, and then goes on where it was."""
+        return False
+
+    @property
     def replayable(self) -> bool:
         """Whether it gives the rows of an epoch again, however long ago that was."""
         return True

@@ -33,6 +33,10 @@ class Files(Discreet, SourceSpec):
         remember_settings(self.options)
 
     @property
+    def holds(self) -> bool:
+        return True
+
+    @property
     def location(self) -> str:
         return self.path
 

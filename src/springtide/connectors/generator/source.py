@@ -27,6 +27,10 @@ class Generator(SourceSpec):
         return self.spec.max_rows_per_epoch is None
 
     @property
+    def holds(self) -> bool:
+        return True
+
+    @property
     def counts_rows(self) -> bool:
         return True
 

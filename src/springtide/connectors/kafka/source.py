@@ -70,6 +70,10 @@ class Kafka(Discreet, SourceSpec):
         return "maxoffsetspertrigger" not in {name.lower() for name in self.options}
 
     @property
+    def holds(self) -> bool:
+        return True
+
+    @property
     def dead_letter_topic(self) -> str | None:
         """Where malformed records go, if anywhere."""
         return self.malformed.removeprefix(TO_TOPIC) if self.malformed.startswith(TO_TOPIC) else None

@@ -27,7 +27,7 @@ def moment_of(state: OperatorState, clock: Clock | None, now_us: int | None = No
         if now_us is None:
             raise BadValue("expected the wall clock of the epoch for a step that goes by it, got none")
         return Moment(max(before, now_us), before)
-    slowest_us = min(_awake(state, now_us, idle_us), default=BEGINNING_US)
+    slowest_us = min((newest_us for _, newest_us in awake(state, now_us, idle_us)), default=BEGINNING_US)
     return Moment(before if slowest_us == BEGINNING_US else max(before, slowest_us - clock.late_us), before)
 
 
@@ -65,14 +65,14 @@ def watermark_of(moment: Moment, clock: Clock | None) -> int | None:
     return None if clock is None or isinstance(clock, WallTime) else _known(moment.watermark_us)
 
 
-def _awake(state: OperatorState, now_us: int | None, idle_us: Idle) -> list[int]:
-    """The newest event time of each input that is not idle."""
+def awake(state: OperatorState, now_us: int | None, idle_us: Idle) -> list[tuple[int, int]]:
+    """The number, and the newest event time, of each input that is not idle."""
     if now_us is None:
-        return list(state.newest_us)
+        return list(enumerate(state.newest_us))
     inputs = zip_longest(state.newest_us, state.seen_us, idle_us)
     return [
-        BEGINNING_US if newest is None else newest
-        for newest, seen, limit in inputs
+        (number, BEGINNING_US if newest is None else newest)
+        for number, (newest, seen, limit) in enumerate(inputs)
         if limit is None or seen is None or now_us - seen < limit
     ]
 

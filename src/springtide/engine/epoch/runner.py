@@ -14,6 +14,7 @@ from springtide.dataflow.errors import StepFailed
 from springtide.engine.durability.history import History
 from springtide.engine.durability.stop_state import StopState
 from springtide.engine.epoch.accounts import retold
+from springtide.engine.epoch.alignment import HeldBack, held_back
 from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
@@ -95,6 +96,11 @@ class EpochRunner:
             if step in states and may_expire(states[step], logic.clock, now_us, bound.graph.idle_us(step))
         ]
         return f"time is over for keys of {', '.join(map(repr, steps))}" if steps else None
+
+    def held_back(self) -> dict[str, HeldBack]:
+        """By source: those that are too far ahead of others to be read on."""
+        head = self.history.head
+        return {} if head is None else held_back(self._compute.bound.graph, head.operators, round(time.time() * 1e6))
 
     @property
     def in_flight(self) -> bool:

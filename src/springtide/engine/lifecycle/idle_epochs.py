@@ -41,9 +41,13 @@ class IdleEpochs:
     """Looks, beside the epochs, whether something waits for the next one."""
 
     def __init__(
-        self, runner: EpochRunner, nudge: Callable[[], None], clock: Callable[[], float] = time.monotonic
+        self,
+        runner: EpochRunner,
+        nudge: Callable[[], None],
+        align: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._runner, self._nudge = runner, nudge
+        self._runner, self._nudge, self._align = runner, nudge, align
         self._rhythm, self._clock = NudgePace(clock), clock
         self._last_epoch = -1, clock()
         """The last epoch that was seen, and when it was seen first."""
@@ -71,6 +75,7 @@ class IdleEpochs:
         """Nudge if something waits for an epoch, and none runs."""
         if self._runner.in_flight:
             return
+        self._align()
         head = -1 if self._runner.history.head is None else self._runner.history.head.epoch
         because = self._runner.waiting() or (self._runner.expiring() if self._quiet(head) else None)
         if self._rhythm.beats(because, head):

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from springtide.engine.lifecycle.file_systems import check_checkpoint, check_sou
 from springtide.engine.lifecycle.idle_epochs import IdleEpochs
 from springtide.engine.lifecycle.local_directory import blocks_directory
 from springtide.engine.lifecycle.query_supervisor import QuerySupervisor
+from springtide.engine.lifecycle.read_limits import ReadLimits
 from springtide.engine.lifecycle.report_log import ReportLog, last_told
 from springtide.engine.lifecycle.root_cause import by_claim, by_spark
 from springtide.engine.lifecycle.start_pool import start_pool
@@ -58,7 +59,7 @@ from springtide.engine.pool.keyed_state import KeyedState
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.pool.store_job import StoreJob
 from springtide.engine.spark.connector_settings import equipped
-from springtide.engine.spark.internals import Nudges, admit
+from springtide.engine.spark.internals import Nudges
 from springtide.engine.spark.session import make_session, retaining
 from springtide.engine.worker.task_context import Storage
 from springtide.ids import PlanVersion, SliceId, WorkerId
@@ -121,6 +122,10 @@ class Running:
             check_room(config)
             on_start("Spark")
         self._spark = spark or make_session(dataflow.name, equipped(config.session, self.graph))
+        self._limits = ReadLimits.of(self._spark, [source.name for source in self.graph.of(Source)])
+        self._aligns = False
+        self._held_back: Set[str] = frozenset()
+        """The sources that are held back, as was told last."""
         self._lease = Lease(self._spark, made=made)
         try:
             self._supervisor = self._start(dataflow, store)
@@ -128,6 +133,8 @@ class Running:
             self._close()
             raise by_spark(error, self._spark)  # noqa: B904  It has its cause, if it is another one.
         self._started = time.monotonic()
+        aligned = any(source.align_us is not None for source in self.graph.of(Source))
+        self._aligns = aligned and not config.until.available  # From now on there is a query that can be told.
 
     def _start(self, dataflow: Dataflow, store: Store) -> QuerySupervisor:
         graph, spark, config = self.graph, self._spark, self.config
@@ -200,7 +207,7 @@ class Running:
         self._on_start("first epoch")
         paced = {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"}
         supervisor = QuerySupervisor(runner, start, {"availableNow": True} if config.until.available else paced)
-        idle_epochs = IdleEpochs(runner, nudges.nudge if nudges is not None else lambda: None)
+        idle_epochs = IdleEpochs(runner, nudges.nudge if nudges is not None else lambda: None, self._align)
         self.at_end.insert(0, idle_epochs.stop)
         idle_epochs.start()
         return supervisor
@@ -244,7 +251,19 @@ class Running:
 
     def admit(self, rows: Mapping[str, int]) -> None:
         """From the next epoch on, take at most these rows from each source in an epoch; the rest waits."""
-        admit(self._spark, self.query, [rows.get(source.name) for source in self.graph.of(Source)])
+        self._limits.admit(self.query, rows)
+
+    def _align(self) -> None:
+        """From the next epoch on, hold back sources that are too far ahead of others, and no others."""
+        if not self._aligns:
+            return
+        held = self._supervisor.runner.held_back()
+        for name in held.keys() - self._held_back:
+            log.info("source %r is held back: %s", name, held[name].because)
+        for name in self._held_back - held.keys():
+            log.info("source %r goes on", name)
+        self._held_back = held.keys()
+        self._limits.hold(self.query, held)
 
     @property
     def cores(self) -> int:
@@ -264,6 +283,7 @@ class Running:
         self._log.append(report)
         self.reports = [*self.reports, report][-self.config.keep_reports :]
         self._covered, self.totals = self._covered.after(report), self.totals.after(report)
+        self._align()
         for listener in self.listeners:
             listener(report)
         if self.config.until.reached(self._covered):

@@ -22,7 +22,7 @@ from springtide.engine.spark.internals.jvm import (
 from springtide.engine.spark.internals.launch import guard_callbacks, jvm_variable, own_name, start_jvm
 from springtide.engine.spark.internals.nudges import Nudges
 from springtide.engine.spark.internals.placement import Placement, executor_place
-from springtide.engine.spark.internals.queries import admit, repartition_checkpoint, tagged_jobs
+from springtide.engine.spark.internals.queries import limit_reads, repartition_checkpoint, tagged_jobs
 from springtide.engine.spark.internals.row_counter import Mark, RowCounter, Told
 from springtide.engine.spark.internals.schemas import arrow_schema, spark_schema
 from springtide.engine.spark.internals.workers import pickled_by_value, worker_python
@@ -35,7 +35,6 @@ __all__ = [
     "Placement",
     "RowCounter",
     "Told",
-    "admit",
     "arrow_schema",
     "close_executor_files",
     "executor_files",
@@ -46,6 +45,7 @@ __all__ = [
     "jvm_pid",
     "jvm_status",
     "jvm_variable",
+    "limit_reads",
     "live_heap_bytes",
     "make_room_for_executor_files",
     "own_name",

@@ -1,7 +1,7 @@
 """Running queries and their jobs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import SparkContext
@@ -15,18 +15,24 @@ def tagged_jobs(context: SparkContext, tag: str) -> list[int]:
     return [job for job in context.statusTracker().getActiveJobsIds() if store.job(job).jobTags().contains(tag)]
 
 
-def admit(spark: SparkSession, query: StreamingQuery, rows: Sequence[int | None]) -> None:
-    """From its next epoch on, a running query takes at most `rows` from each of its sources, in their order.
+def limit_reads(spark: SparkSession, query: StreamingQuery, rows: Mapping[int, int | None]) -> None:
+    """From its next epoch on, a running query takes at most so many rows from sources, by their places.
 
-    None leaves a source as it is. Spark looks at these limits before every epoch, and has no setting for them.
+    None stands for what the source itself allows; of a directory, files are counted and not rows. Spark looks at these
+    limits before every epoch, and has no setting for them.
     """
     jvm: Any = spark._jvm
     execution: Any = query._jsq.streamingQuery()
     limits, sources = execution.uniqueSources(), execution.sources()
-    for index, most in enumerate(rows):
-        if most is not None and index < sources.size():
+    for index, most in rows.items():
+        if index < sources.size():
             source = sources.apply(index)
-            if ".python." in source.getClass().getName():  # Sources written in Python have limits of their own kind.
+            kind = source.getClass().getName()
+            if most is None:
+                limit = source.getDefaultReadLimit()
+            elif kind.endswith(".FileStreamSource"):
+                limit = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.maxFiles(most)
+            elif ".python." in kind:  # Sources written in Python have limits of their own kind.
                 kind = jvm.org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourceReadLimit
                 limit = kind(json.dumps({"max_rows": most, "_type": "ReadMaxRows"}))
             else:
