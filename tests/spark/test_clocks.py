@@ -1,7 +1,8 @@
 """What goes by a clock while input stands still: timers, keys that are forgotten, windows, a stream that is idle."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from spark_kit import Row, bag
 from waiting import wait_until
 
 from springtide import PROCESSING_TIME, App, Ttl, agg, sinks, sources
+from springtide.dataflow.stream import KeyedStream, Stream
+from springtide.engine.lifecycle.running import Running
 from springtide.metrics.report import EpochReport
 from springtide.state.timers import Timer
 
@@ -25,37 +28,54 @@ SECOND_US, TTL_US = 1_000_000, 60_000
 WITHIN_S = 120.0
 
 
+@dataclass(frozen=True)
+class Started:
+    """An app that runs; its reports as they come."""
+
+    running: Running
+    reports: list[EpochReport]
+
+    def until(self, what: str, condition: Callable[[], bool]) -> None:
+        def look() -> bool:
+            assert self.running.active, f"the app ended, waiting for {what}"
+            return condition()
+
+        wait_until(what, look, WITHIN_S)
+
+    def keys(self, step: str) -> int | None:
+        """Keys that a step knew after the last epoch."""
+        last = self.reports[-1].operators if self.reports else ()
+        return next((operator.state_rows for operator in last if operator.step == step), None)
+
+
 @contextmanager
-def started(app: App, spark: "SparkSession", place: Path) -> Iterator[list[EpochReport]]:
-    """An app that runs; its reports as they come. Afterwards nothing asks for another epoch."""
+def started(app: App, spark: "SparkSession", place: Path) -> Iterator[Started]:
+    """Runs an app; in the end nothing asks for another epoch."""
     reports: list[EpochReport] = []
     places = {"checkpoint": str(place / "checkpoint"), "local": str(place / "local")}
     running = app.start(spark, **places, on_epoch=reports.append)  # type: ignore[arg-type]
+    found = Started(running, reports)
     try:
-        yield reports
-        assert running.active
-        wait_until("nothing to ask for another epoch", lambda: running._supervisor.runner.expiring() is None, WITHIN_S)
+        yield found
+        found.until("nothing to ask for another epoch", lambda: running._supervisor.runner.expiring() is None)
     finally:
         running.stop()
 
 
-def keys_of(reports: list[EpochReport], step: str) -> int | None:
-    """Keys that a step knew after the last epoch."""
-    return next((o.state_rows for o in reports[-1].operators if o.step == step), None) if reports else None
+def ringing(keyed: KeyedStream) -> Stream:
+    """Timers by the wall clock that ring twice, and then their key is forgotten."""
 
+    def seen(key: Row, rows: list[Row], state: Row | None, timer: Timer) -> tuple[Row, list[Row]]:
+        timer.set(timer.now + timedelta(seconds=1))  # type: ignore[operator]
+        return {"n": len(rows) + (state["n"] if state else 0), "rings": 0}, []
 
-def seen(key: Row, rows: list[Row], state: Row | None, timer: Timer) -> tuple[Row, list[Row]]:
-    assert timer.now is not None
-    timer.set(timer.now + timedelta(seconds=1))
-    return {"n": len(rows) + (state["n"] if state else 0), "rings": 0}, []
+    def rung(key: Row, state: Row, timer: Timer) -> tuple[Row | None, list[Row]]:
+        timer.set(timer.now + timedelta(milliseconds=100))  # type: ignore[operator]
+        told = [{"key": key["key"], **state}]
+        return (None if state["rings"] else {**state, "rings": 1}), told
 
-
-def rung(key: Row, state: Row, timer: Timer) -> tuple[Row | None, list[Row]]:
-    """Rings a second time, and forgets."""
-    assert timer.now is not None
-    timer.set(timer.now + timedelta(milliseconds=100))
-    told = [{"key": key["key"], **state}]
-    return (None if state["rings"] else {**state, "rings": 1}), told
+    fields = {"n": int, "rings": int}
+    return keyed.reduce("timers", seen, state=fields, output={"key": int, **fields}, on_timer=rung)
 
 
 def test_the_wall_clock_goes_on_while_no_row_comes(spark: "SparkSession", tmp_path: Path) -> None:
@@ -63,24 +83,23 @@ def test_the_wall_clock_goes_on_while_no_row_comes(spark: "SparkSession", tmp_pa
     source = sources.generator(100, limit=EACH, keys=KEYS, start_s=START_S)
     app, rings, windows, counts = App("wall"), sinks.memory(), sinks.memory(), sinks.memory()
     keyed = app.source("rows", source).key_by("key")
-    fields = {"n": int, "rings": int}
-    keyed.reduce("timers", seen, state=fields, output={"key": int, **fields}, on_timer=rung).sink("rings", rings)
+    ringing(keyed).sink("rings", rings)
     keyed.aggregate("recent", n=agg.count(), ttl="1 second").sink("counts", counts)
     seconds = keyed.window(PROCESSING_TIME, "1 second").aggregate("seconds", n=agg.count())
     seconds.sink("windows", windows, mode="final")
     rows = source.spec.rows(0, EACH, START_S).to_pylist()
     numbers = {key: sum(row["key"] == key for row in rows) for key in {row["key"] for row in rows}}
     twice = [{"key": key, "n": n, "rings": time} for key, n in numbers.items() for time in (0, 1)]
-    with started(app, spark, tmp_path) as reports:
-        wait_until("both rings", lambda: len(rings.rows()) >= len(twice), WITHIN_S)
-        wait_until("the window to close", lambda: len(windows.rows()) >= len(numbers), WITHIN_S)
-        wait_until("everybody to be forgotten", lambda: keys_of(reports, "recent") == 0, WITHIN_S)
+    with started(app, spark, tmp_path) as it:
+        it.until("both rings", lambda: len(rings.rows()) >= len(twice))
+        it.until("the window to close", lambda: len(windows.rows()) >= len(numbers))
+        it.until("everybody to be forgotten", lambda: it.keys("recent") == 0)
     assert bag(rings.rows()) == bag(twice)
     assert {row["key"]: row["n"] for row in windows.rows()} == numbers
     assert all(row["window_end"] - row["window_start"] == timedelta(seconds=1) for row in windows.rows())
     assert bag(counts.rows()) == bag({"key": key, "n": n} for key, n in numbers.items()), "nothing is said of it"
-    assert [report.rows_in for report in reports if not report.without_input] == [EACH]
-    assert {keys_of(reports, step) for step in ("timers", "recent", "seconds")} == {0}
+    assert [report.rows_in for report in it.reports if not report.without_input] == [EACH]
+    assert {it.keys(step) for step in ("timers", "recent", "seconds")} == {0}
 
 
 def test_event_time_goes_on_by_the_streams_that_send(spark: "SparkSession", tmp_path: Path) -> None:
@@ -103,9 +122,9 @@ def test_event_time_goes_on_by_the_streams_that_send(spark: "SparkSession", tmp_
     newest = max(at for rows in epochs for _, at, _ in rows)
     over = [row for rows in epochs for row in rows if row[1] + TTL_US < newest]
     expected, remembered = _recent(epochs)
-    with started(app, spark, tmp_path) as reports:
-        wait_until("rows that match nothing", lambda: len(alone.rows()) >= len(over), WITHIN_S)
-        wait_until("keys to be forgotten", lambda: keys_of(reports, "recent") == remembered, WITHIN_S)
+    with started(app, spark, tmp_path) as it:
+        it.until("rows that match nothing", lambda: len(alone.rows()) >= len(over))
+        it.until("keys to be forgotten", lambda: it.keys("recent") == remembered)
     found = [(row["key"], round(row["at"].timestamp() * SECOND_US), row["id"]) for row in alone.rows()]
     assert sorted(found) == sorted(over)
     assert all(row["at_right"] is None for row in alone.rows())
