@@ -52,8 +52,8 @@ test-all: ready ## Lint, then run every test
 chaos: kafka postgres ## Run the tests that kill, stall and corrupt
 	$(PYTEST) -m chaos
 
-nemesis: setup ## Strike an app at random for FOR=600 seconds, from a SEED or a new one
-	SPRINGTIDE_NEMESIS_SECONDS=$(or $(FOR),600) SPRINGTIDE_NEMESIS_SEED=$(SEED) $(PYTEST) -s tests/chaos/test_nemesis.py -k long
+nemesis: setup ## Strike an app at random for FOR=600 seconds, from a SEED or a new one; APP=counts or meetings
+	SPRINGTIDE_NEMESIS_SECONDS=$(or $(FOR),600) SPRINGTIDE_NEMESIS_SEED=$(SEED) SPRINGTIDE_NEMESIS_APP=$(APP) $(PYTEST) -s tests/chaos/test_nemesis.py -k long
 
 clean: ## Remove .venv, caches and what Spark left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

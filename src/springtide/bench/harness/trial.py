@@ -125,7 +125,7 @@ def run_trial(trial: Trial) -> Track:
     try:
         wait_for_epochs(running, trial.calm)
         for change in trial.changes:
-            spans.append(_kill(running, change) if isinstance(change, Kill) else _scale(running, change))
+            spans.append(_kill(running, change) if isinstance(change, Kill) else scaled(running, change))
             wait_for_epochs(running, trial.calm)
         checkpoints = tuple(running.pool.replicator.done)
     finally:
@@ -181,7 +181,8 @@ def wait_for(running: Running, condition: Callable[[], bool]) -> None:
         time.sleep(POLL_S)
 
 
-def _scale(running: Running, change: Scale) -> Span:
+def scaled(running: Running, change: Scale) -> Span:
+    """Carry a change out, to its end."""
     asked = time.time()
     migration = running.scale(change.workers, change.strategy)
     wait_for(running, lambda: not migration.under_way)

@@ -13,7 +13,8 @@ from springtide.bench.experiments.autoscale import AutoscaleBench
 from springtide.bench.experiments.decide import DecideBench
 from springtide.bench.experiments.deploy import DeployBench
 from springtide.bench.experiments.estimate.bench import EstimateBench
-from springtide.bench.experiments.join import JoinBench
+from springtide.bench.experiments.join.bench import JoinBench
+from springtide.bench.experiments.join.throughput import Throughput
 from springtide.bench.experiments.latency import LatencyBench
 from springtide.bench.experiments.migrate.bench import STRATEGIES as MIGRATE
 from springtide.bench.experiments.migrate.bench import MigrateBench, MigrateSuite
@@ -69,9 +70,15 @@ def join(
     quick: Quick = False,
     out: Out = HERE,
 ) -> None:
-    """Interval join of two streams against Spark's own, HDFS-backed and RocksDB."""
-    bench = JoinBench(10_000, min(held, 40_000), rounds=1, epochs=4) if quick else JoinBench(held=held)
-    _publish(bench, out, as_json)
+    """Interval join of two streams against Spark's own, HDFS-backed and RocksDB.
+
+    Then, with both sides waiting in the state:
+
+    - growth: a 10 000-row epoch with 10 M rows in the state over one with 100 k
+
+    - rescale_worst_epoch_over_median: while 2 workers become 3
+    """
+    _publish(JoinBench.quick(held) if quick else JoinBench(Throughput(held=held)), out, as_json)
 
 
 @app.command("state-growth")

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from springtide.app import App
-from springtide.bench.harness.arena import Arena, arena, session
+from springtide.bench.harness.arena import Arena, session
 from springtide.bench.harness.contestants import HDFS, ROCKSDB, Round, app_round, use_store, watch
 from springtide.bench.harness.findings import Findings
 from springtide.bench.harness.rates_beside_spark import OURS, WITH_HDFS, WITH_ROCKSDB, rates_beside_spark
@@ -21,14 +21,14 @@ SECOND_MS = 1000
 
 @dataclass(frozen=True)
 class TwoStreams:
-    """As many rows an epoch in each stream; each waits for as many epochs as it takes to have `held` of a side."""
+    """As many rows an epoch in each stream; left rows wait for as many epochs as it takes to have `held` of them."""
 
     rows: int
     held: int
 
     @property
     def epochs(self) -> int:
-        """Epochs until a side has all its rows."""
+        """Epochs until all of them are there."""
         return -(-self.held // self.rows)
 
     @property
@@ -37,7 +37,7 @@ class TwoStreams:
         return self.epochs * SECOND_MS // 1000
 
     def stream(self, spark: SparkSession, side: int) -> DataFrame:
-        """Keys at random among as many as a side holds rows: a row has about one match."""
+        """Keys at random among as many as there are rows that wait: a row has about one match."""
         source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", self.rows)
         parts = source.option("numPartitions", spark.sparkContext.defaultParallelism)
         rows = parts.option("advanceMillisPerBatch", SECOND_MS).load()
@@ -96,32 +96,31 @@ class Spark:
 
 
 @dataclass(frozen=True)
-class JoinBench:
+class Throughput:
     rows: int = 50_000
     """Of each stream in an epoch."""
     held: int = 1_000_000
-    """Of each side in the state."""
+    """Left rows that wait in the state."""
     rounds: int = 3
     epochs: int = 8
     partitions: int = 2
 
-    def run(self) -> Findings:
+    def run(self, place: Arena) -> Findings:
         load = TwoStreams(self.rows, self.held)
-        with arena("join") as place:
-            joiners: list[Joiner] = [
-                Springtide(place.scratch / "springtide", self.partitions),
-                Spark(place.scratch / "hdfs", HDFS, self.partitions, WITH_HDFS),
-                Spark(place.scratch / "rocksdb", ROCKSDB, self.partitions, WITH_ROCKSDB),
-            ]
-            times: dict[str, list[float]] = {joiner.name: [] for joiner in joiners}
+        joiners: list[Joiner] = [
+            Springtide(place.scratch / "springtide", self.partitions),
+            Spark(place.scratch / "hdfs", HDFS, self.partitions, WITH_HDFS),
+            Spark(place.scratch / "rocksdb", ROCKSDB, self.partitions, WITH_ROCKSDB),
+        ]
+        times: dict[str, list[float]] = {joiner.name: [] for joiner in joiners}
+        for joiner in joiners:
+            filled = _round(place, joiner, load, load.epochs)
+            if filled.last is not None:
+                state_bytes = sum(step.state_bytes for step in filled.last.operators)
+        for _ in range(self.rounds):
             for joiner in joiners:
-                filled = _round(place, joiner, load, load.epochs)
-                if filled.last is not None:
-                    state_bytes = sum(step.state_bytes for step in filled.last.operators)
-            for _ in range(self.rounds):
-                for joiner in joiners:
-                    times[joiner.name] += _round(place, joiner, load, self.epochs).epochs_s
-        title = f"Interval join, {self.held:,} rows a side in the state, {2 * self.rows:,} rows an epoch"
+                times[joiner.name] += _round(place, joiner, load, self.epochs).epochs_s
+        title = f"Interval join, {self.held:,} rows in the state, {2 * self.rows:,} rows an epoch"
         more = {"rows": self.rows, "held": self.held, "rounds": self.rounds, "state_mb": round(state_bytes / 1e6)}
         return rates_beside_spark("join", title, 2 * self.rows, times, more)
 

@@ -1,0 +1,1 @@
+"""`springtide bench join`: its parts."""

@@ -1,0 +1,77 @@
+"""The watermark of a step with several inputs, some of which may be idle, against the history of all epochs."""
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.blocks.manifest import OperatorState
+from springtide.engine.epoch.event_time import after_epoch, may_expire, moment_of, watermark_of
+from springtide.state.clock import EventTime
+from springtide.state.logic import BEGINNING_US, Moment
+
+LATE = EventTime(10)
+INPUTS = 3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An epoch: when it was planned, and the newest event time of each input that had rows."""
+
+    now_us: int
+    newest_us: tuple[int | None, ...]
+
+
+limits = st.tuples(*[st.one_of(st.none(), st.integers(1, 40))] * INPUTS)
+epochs = st.lists(
+    st.tuples(st.integers(0, 25), st.tuples(*[st.one_of(st.none(), st.integers(0, 300))] * INPUTS)), max_size=12
+)
+
+
+def told(before: list[Seen], now_us: int, limits: tuple[int | None, ...]) -> int | None:
+    """What all inputs that are not idle have reached; None if there is none such, or one that has had no row."""
+    reached = []
+    for number, limit in enumerate(limits):
+        with_rows = [epoch for epoch in before if epoch.newest_us[number] is not None]
+        since = (with_rows or before)[-1 if with_rows else 0].now_us if before else now_us
+        if limit is None or now_us - since < limit:
+            reached.append(max((epoch.newest_us[number] or 0 for epoch in with_rows), default=None))
+    return None if not reached or None in reached else min(us for us in reached if us is not None) - LATE.late_us
+
+
+@settings(max_examples=200, deadline=None)
+@given(epochs, limits)
+def test_the_watermark_is_the_least_of_the_inputs_that_are_not_idle(
+    drawn: list[tuple[int, tuple[int | None, ...]]], limits: tuple[int | None, ...]
+) -> None:
+    state, history, now_us = OperatorState(), list[Seen](), 1000
+    watermark: int | None = None
+    for passed, newest_us in drawn:
+        now_us += passed
+        found = told(history, now_us, limits)
+        watermark = watermark if found is None else max(found, found if watermark is None else watermark)
+        moment = moment_of(state, LATE, now_us, limits)
+        assert watermark_of(moment, LATE) == watermark
+        state = after_epoch(state, moment, tuple(BEGINNING_US if us is None else us for us in newest_us), now_us)
+        history.append(Seen(now_us, newest_us))
+
+
+def test_a_stream_that_has_been_silent_for_long_enough_holds_back_no_other() -> None:
+    state = after_epoch(OperatorState(), Moment(), (500, 100), 1000)
+    idle = None, 30
+    assert moment_of(state, LATE, 1029, idle) == Moment(90)
+    assert moment_of(state, LATE, 1030, idle) == Moment(490)
+    assert moment_of(state, LATE, 1030) == Moment(90), "nobody said that it may be idle"
+    assert moment_of(state, LATE, 9999, (30, 30)) == Moment(), "nobody is left to tell the time"
+
+
+def test_time_does_not_go_back_when_an_idle_stream_sends_again() -> None:
+    state = after_epoch(OperatorState(), Moment(), (500, 100), 1000)
+    state = after_epoch(state, Moment(490), (BEGINNING_US, 200), 1040)
+    assert moment_of(state, LATE, 1050, (None, 30)) == Moment(490, 490)
+
+
+def test_a_stream_that_turns_idle_makes_something_due() -> None:
+    state = after_epoch(OperatorState(due_us=400), Moment(), (500, 100), 1000)
+    assert not may_expire(state, LATE, 1029, (None, 30))
+    assert may_expire(state, LATE, 1030, (None, 30))
