@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from springtide.conditions.condition import SqlCondition
 from springtide.dataflow.duration import Duration, microseconds, signed_microseconds
 from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.join_condition import resolved
 from springtide.errors import BadType, BadValue
 from springtide.state.as_of import AsOfLogic
 from springtide.state.buffer import Side
@@ -49,10 +51,14 @@ class Joining:
             require_time(name, column, own, key)
         left_time, right_time = self.timed.times or (None, None)
         added = self._added(left, right)
-        output = joined_schema(pa.schema([*key, *added]), left, right, self.suffix)
+        common = pa.schema([*key, *added])
+        output = joined_schema(common, left, right, self.suffix)
         keeps_left, keeps_right = HOW[self.how]
         ours, theirs = Side(0, left, left_time, keeps_left), Side(1, right, right_time, keeps_right)
-        return JoinLogic(key, ours, theirs, output, self.timed, self.span, self.where)
+        where = self.where
+        if isinstance(where, SqlCondition):
+            where = resolved(where, common, left, right, self.suffix, output)
+        return JoinLogic(key, ours, theirs, output, self.timed, self.span, where)
 
     def _added(self, left: pa.Schema, right: pa.Schema) -> list[pa.Field]:
         """The columns that the span adds; those with a time need one kind of time on both sides."""

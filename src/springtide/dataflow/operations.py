@@ -11,6 +11,7 @@ from springtide.errors import BadValue
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
+from springtide.state.aggregates.inputs import check_conditions
 from springtide.state.count_window import NUMBER, CountWindowLogic
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.lateness import Lateness, of_window
@@ -77,6 +78,7 @@ class Aggregation:
             raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
         if self.window is not None and self.window.column is not None:
             require_timestamp(rows, self.window.column)
+        check_conditions(self.aggregates, rows)
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
 
 
@@ -93,6 +95,7 @@ class CountWindows:
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         _check_names(key, self.aggregates, {NUMBER, FINAL}, "window")
+        check_conditions(self.aggregates, rows)
         return CountWindowLogic(key, rows, dict(self.aggregates), self.size)
 
 
@@ -113,6 +116,7 @@ class Sessions:
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         _check_names(key, self.aggregates, {START, END, FINAL}, "session")
         require_timestamp(rows, self.gap.column)
+        check_conditions(self.aggregates, rows)
         return SessionLogic(key, rows, dict(self.aggregates), self.gap)
 
 
