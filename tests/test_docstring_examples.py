@@ -24,6 +24,7 @@ MODULES = [
     "dataflow.ttl",
     "java_home",
     "state.aggregates.functions",
+    "state.aggregates.row_functions",
     "state.timers",
     "testing",
 ]
@@ -32,13 +33,13 @@ LEFT_OUT = {"reduce_batches", "co_reduce_batches"}
 
 
 def shown(**aggregates: Aggregate) -> dict[str, Any]:
-    """What aggregates give for one key with four prices."""
+    """What aggregates give for one key with four prices, and the times of these."""
     app = App("prices")
     rows = app.source("rows", sources.generator(1))
     rows.key_by("user").aggregate("step", **aggregates).sink("out", sinks.noop())
     prices = [3, 8, 1, None]
-    harness = StepHarness(app, "step", {"user": str, "price": int})
-    (row,) = harness.epoch([{"user": "ann", "price": price} for price in prices])
+    harness = StepHarness(app, "step", {"user": str, "price": int, "at": int})
+    (row,) = harness.epoch([{"user": "ann", "price": price, "at": at} for at, price in enumerate(prices, 1)])
     return {name: value for name, value in row.items() if name != "user"}
 
 

@@ -29,6 +29,8 @@ def frozen(value: Any) -> Any:
     """A value that compares as keys do: NaN equals NaN, -0.0 equals 0.0."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, dict):
+        return tuple((name, frozen(inner)) for name, inner in value.items())
     return tuple(frozen(v) for v in value) if isinstance(value, list) else value
 
 

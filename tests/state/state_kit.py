@@ -44,7 +44,9 @@ def multiset(rows: Iterable[Mapping[str, Any]]) -> "Counter[tuple[tuple[str, Any
 
 
 def frozen(value: Any) -> Any:
-    """A value, or lists of values, as the store compares them."""
+    """A value, or lists and structs of values, as the store compares them."""
+    if isinstance(value, dict):
+        return tuple((name, frozen(inner)) for name, inner in value.items())
     return tuple(map(frozen, value)) if isinstance(value, list) else canon(value)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from join_oracle import JoinOracle, multiset
 
 from springtide import App, sinks, sources
+from springtide.conditions.errors import BadCondition
 from springtide.dataflow.errors import BadGraph
 from springtide.errors import BadType, BadValue
 from springtide.state.errors import BadUpdate
@@ -23,6 +24,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LEFT = {"k": str, "at": datetime, "x": int}
 RIGHT = {"id": str, "at": datetime, "y": int}
 Row = dict[str, Any]
+SPANS = (timedelta(seconds=1), timedelta(seconds=3))
 
 
 def at(second: float) -> datetime:
@@ -76,7 +78,8 @@ def test_all_pairs_come_once_and_rows_without_a_match_when_none_can_come(
 
 def test_a_condition_decides_also_who_has_found_no_match() -> None:
     span = {"time": ("at", "at"), "within": ("0 seconds", "10 seconds")}
-    for where in (pc.field("x") <= pc.field("y"), lambda rows: pc.less_equal(rows["x"], rows["y"])):
+    expression, function = pc.field("x") <= pc.field("y"), lambda rows: pc.less_equal(rows["x"], rows["y"])
+    for where in (expression, function, "left.x <= right.y", "x <= y"):
         joined = harness(how="left", where=where, **span)
         assert joined.epoch([{"k": "a", "at": at(0), "x": 3}], [{"id": "a", "at": at(1), "y": 2}]) == []
         assert [r["y"] for r in joined.epoch([], [{"id": "a", "at": at(2), "y": 3}])] == [3]
@@ -140,7 +143,7 @@ def test_streams_with_nothing_beside_their_key() -> None:
         ({"time": ("at", "at"), "within": "1 second"}, "the least and the most time"),
         ({"time": ("at", "at"), "within": ("soon", "1 second")}, "'soon' is not a duration"),
         ({"time": "at", "within": ("0 seconds", "1 second")}, "two column names"),
-        ({"where": "x <= y"}, "an Arrow expression"),
+        ({"where": 3}, "SQL text such as"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_step(options: dict[str, Any], told: str) -> None:
@@ -159,6 +162,55 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         harness(time=("k", "at"), **span)
     with pytest.raises(BadValue, match=r"the columns \['at'\] would be there twice"):
         harness(suffix="")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    epochs_of_rows,
+    st.sampled_from(
+        [
+            ("left.x <= right.y", lambda a, b: a["x"] <= b["y"]),
+            ("left.at < right.at AND y - x <> 1", lambda a, b: a["at"] < b["at"] and b["y"] - a["x"] != 1),
+            (
+                "right.at - left.at IN (INTERVAL '1' SECOND, INTERVAL '3' SECONDS)",
+                lambda a, b: b["at"] - a["at"] in SPANS,
+            ),
+            ("right.id = 'a' OR left.k = 'b'", lambda a, b: b["id"] == "a" or a["k"] == "b"),
+        ]
+    ),
+)
+def test_a_condition_as_text_says_which_pairs_match(epochs: list[Any], condition: Any) -> None:
+    """All pairs of equal keys that it is true of, each once, however the rows come."""
+    text, fits = condition
+    joined = harness(where=text)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    all_left: list[Row] = []
+    all_right: list[Row] = []
+    for lefts, rights in epochs:
+        all_left += (left := [{"k": k, "at": at(s), "x": x} for k, s, x in lefts])
+        all_right += (right := [{"id": k, "at": at(s), "y": y} for k, s, y in rights])
+        seen += multiset(joined.epoch(left, right))
+        assert seen == multiset(
+            {"k": a["k"], "at": a["at"], "x": a["x"], "at_right": b["at"], "y": b["y"]}
+            for a in all_left
+            for b in all_right
+            if a["k"] is not None and a["k"] == b["id"] and fits(a, b)
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("left.x <=", "expected a condition"),
+        ("left.y <= 3", r"columns among left \['at', 'k', 'x'\] and right \['at', 'y'\], got 'left.y'"),
+        ("at IS NULL", r"left\.at or right\.at, as both streams have it, got 'at'"),
+        ("orders.x = 1", r"columns of left and right, such as .*, got 'orders.x'"),
+        ("left.x = left.k", "types that go together"),
+    ],
+)
+def test_a_condition_as_text_that_does_not_fit_is_told_with_the_step(text: str, told: str) -> None:
+    with pytest.raises(BadCondition, match=f"step 'both': where=.*{told}"):
+        harness(where=text)
 
 
 def test_a_condition_that_is_none_is_told() -> None:

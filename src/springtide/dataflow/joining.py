@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from springtide.conditions.condition import SqlCondition
 from springtide.dataflow.duration import signed_microseconds
 from springtide.dataflow.errors import BadGraph
+from springtide.dataflow.join_condition import resolved
 from springtide.errors import BadType, BadValue
 from springtide.state.as_of import AsOfLogic
 from springtide.state.buffer import Side
@@ -43,7 +45,10 @@ class Joining:
         left_time, right_time = self.timed.times or (None, None)
         keeps_left, keeps_right = HOW[self.how]
         ours, theirs = Side(0, left, left_time, keeps_left), Side(1, right, right_time, keeps_right)
-        return JoinLogic(key, ours, theirs, output, self.timed, self.within, self.where)
+        where = self.where
+        if isinstance(where, SqlCondition):
+            where = resolved(where, key, left, right, self.suffix, output)
+        return JoinLogic(key, ours, theirs, output, self.timed, self.within, where)
 
 
 @dataclass(frozen=True)

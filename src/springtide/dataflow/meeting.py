@@ -12,6 +12,7 @@ from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, Node, Sides
+from springtide.dataflow.join_condition import read_condition
 from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, interval, time_columns
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction, per_timer, timers_of
@@ -59,7 +60,7 @@ class MeetingStream(ABC):
         within: tuple[Duration, Duration] | None = None,
         late: Duration = "0 seconds",
         ahead: Duration | None = AHEAD,
-        where: "Where | pc.Expression | None" = None,
+        where: "str | Where | pc.Expression | None" = None,
         suffix: str = SUFFIX,
         ttl: Duration | Ttl | None = None,
     ) -> "Stream":
@@ -72,8 +73,9 @@ class MeetingStream(ABC):
         the watermark says that none can come: it trails the newest event time of the side that has come least far by
         `late`. Later rows are dropped and counted.
 
-        `where` is a further condition: an Arrow expression over the joined columns, or a function from a table of them
-        to a column of booleans. Null keys match nothing. Of two columns with one name, the right one gets the `suffix`.
+        `where` is a further condition: SQL text such as `"left.amount <= right.limit"`, as the aggregates take it, an
+        Arrow expression over the joined columns, or a function from a table of them to a column of booleans. Null keys
+        match nothing. Of two columns with one name, the right one gets the `suffix`.
 
         >>> orders, payments = clicks.key_by("user"), clicks.transform("paid", lambda df: df).key_by("user")
         >>> paid = orders.join("paid-orders", payments, time=("at", "at"), within=("0 seconds", "30 minutes"))
@@ -90,11 +92,13 @@ class MeetingStream(ABC):
             raise BadGraph(name, "both time= and within=, or neither", f"time={time!r}, within={within!r}")
         if span is None and kind != "inner":
             raise BadGraph(name, f"time= and within= for how={how!r}: else a match might come at any time", "neither")
-        if where is not None and not callable(where) and not isinstance(where, pc.Expression):
-            raise BadGraph(name, "where= an Arrow expression such as pc.field('paid') >= pc.field('due')", repr(where))
+        if where is not None and not callable(where) and not isinstance(where, str | pc.Expression):
+            raise BadGraph(name, "where= SQL text such as 'left.due <= right.paid'", repr(where))
         if span is not None and ttl is not None:
             raise BadGraph(name, "within= or ttl=, not both: rows go when no match can come", f"ttl={ttl!r}")
         fits = Condition(where) if isinstance(where, pc.Expression) else where
+        if isinstance(fits, str):
+            fits = read_condition(name, fits, self.key, getattr(other, "key", ()))
         timed = TimedSides(times, None if span is None else microseconds(late), ahead_us(ahead))
         return self._sided(name, (other,), remembered(name, Joining(kind, timed, span, fits, suffix), ttl, 2))
 

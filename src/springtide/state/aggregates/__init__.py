@@ -16,6 +16,7 @@ from springtide.state.aggregates.functions import (
     top_k,
     variance,
 )
+from springtide.state.aggregates.row_functions import top_rows
 
 __all__ = [
     "Aggregate",
@@ -29,6 +30,7 @@ __all__ = [
     "stddev",
     "sum",
     "top_k",
+    "top_rows",
     "variance",
 ]
 

@@ -38,7 +38,7 @@ def kind_of(aggregate: Aggregate, rows: pa.Schema) -> pa.DataType | None:
     if missing:
         raise BadValue(f"expected an aggregate of columns among {rows.names}, got one of {missing}")
     if _several(aggregate) is not None:
-        return pa.struct([rows.field(name) for name in names])
+        return pa.struct([pa.field(name, rows.field(name).type) for name in names])
     return rows.field(names[0]).type if names else None
 
 
