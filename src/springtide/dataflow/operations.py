@@ -11,6 +11,7 @@ from springtide.errors import BadValue
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.estimate import result_names
+from springtide.state.aggregates.inputs import check_conditions
 from springtide.state.dedupe import DedupeLogic, Within
 from springtide.state.logic import Logic
 from springtide.state.session import END, START, Gap, SessionLogic
@@ -66,6 +67,7 @@ class Aggregation:
             raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
         if self.window is not None and self.window.column is not None:
             require_timestamp(rows, self.window.column)
+        check_conditions(self.aggregates, rows)
         return AggregateLogic(key, rows, dict(self.aggregates), slices, self.window)
 
 
@@ -90,6 +92,7 @@ class Sessions:
         if confusing:
             raise BadValue(f"the key columns {confusing} are named like columns that the step adds; rename them")
         require_timestamp(rows, self.gap.column)
+        check_conditions(self.aggregates, rows)
         return SessionLogic(key, rows, dict(self.aggregates), self.gap)
 
 

@@ -10,9 +10,9 @@ from springtide.state.aggregates import Aggregate
 from springtide.state.aggregates.adding import Overflowed
 from springtide.state.aggregates.base import Starts
 from springtide.state.aggregates.estimate import result_fields, results, summarise
+from springtide.state.aggregates.inputs import OrderedRows, kind_of, needed
 from springtide.state.errors import IntegerOverflow
 from springtide.state.group import key_text
-from springtide.state.layout import one_array
 
 Parts = Mapping[str, pa.Array]
 """Accumulators by column: `NAME.0`, `NAME.1`, … for the aggregate NAME."""
@@ -35,8 +35,8 @@ class Accumulators:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are aggregated."""
-        return tuple(dict.fromkeys(a.column for a in self.aggregates.values() if a.column is not None))
+        """The columns that are aggregated, and those of conditions."""
+        return needed(self.aggregates.values())
 
     @property
     def fields(self) -> list[pa.Field]:
@@ -57,10 +57,9 @@ class Accumulators:
     ) -> dict[str, pa.Array]:
         """Accumulators of raw rows, taken in an order, for each key that starts in it."""
         found: dict[str, pa.Array] = {}
+        ordered = OrderedRows(rows, order)
         for name, aggregate in self.aggregates.items():
-            values = None
-            if aggregate.column is not None:
-                values = one_array(rows.column(aggregate.column)).take(order)
+            values = ordered.values(aggregate)
             with _telling(name, aggregate, keys):
                 parts = summarise(aggregate, values, len(order), starts, kept)
             found |= {f"{name}.{i}": part for i, part in enumerate(parts)}
@@ -84,7 +83,7 @@ class Accumulators:
         return found
 
     def _kind(self, aggregate: Aggregate) -> pa.DataType | None:
-        return None if aggregate.column is None else self.rows.field(aggregate.column).type
+        return kind_of(aggregate, self.rows)
 
     def _parts(self, name: str) -> list[str]:
         return [f.name for f in self.fields if f.name.rpartition(".")[0] == name]

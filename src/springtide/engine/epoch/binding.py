@@ -16,7 +16,8 @@ from springtide.engine.shedding.utility import worth
 from springtide.engine.spark.internals import arrow_schema, spark_schema
 from springtide.engine.worker.parcel import INSTANCE
 from springtide.engine.worker.prepare import HASH
-from springtide.state.aggregates.estimate import Estimated
+from springtide.state.aggregates.estimate import is_estimated
+from springtide.state.aggregates.inputs import inputs_of
 from springtide.state.errors import UnsupportedKey
 from springtide.state.keys import check_key_type
 from springtide.state.layout import Layout
@@ -87,7 +88,7 @@ def _check_utility(node: Source, rows: DataFrame) -> None:
 def _check_estimates(node: Keyed, graph: Graph) -> None:
     """Estimates scale up rows that were kept by chance, and a utility leaves nothing to chance."""
     ranked = [p for p in sorted(graph.feeders[node.name]) if getattr(graph[p], "utility", None) is not None]
-    estimated = [n for n, a in getattr(node.operation, "aggregates", {}).items() if isinstance(a, Estimated)]
+    estimated = [n for n, a in getattr(node.operation, "aggregates", {}).items() if is_estimated(a)]
     if ranked and estimated:
         expected = f"no estimate=True after source {ranked[0]!r}, which sheds by utility and not by chance"
         raise BadGraph(node.name, expected, f"estimates {estimated}")
@@ -124,8 +125,9 @@ def _bind_keyed(node: Keyed, rows: pa.Schema, slices: int) -> Logic:
         raise BadGraph(node.name, f"key columns among {rows.names}", repr(missing))
     wanted = getattr(node.operation, "aggregates", {})
     for result, aggregate in wanted.items():
-        if aggregate.column is not None and aggregate.column not in rows.names:
-            raise BadGraph(node.name, f"{result}= an aggregate of a column among {rows.names}", repr(aggregate.column))
+        for column in inputs_of(aggregate):
+            if column not in rows.names:
+                raise BadGraph(node.name, f"{result}= an aggregate of a column among {rows.names}", repr(column))
     key = pa.schema([rows.field(name) for name in node.key])
     try:
         for field in key:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from springtide.state.aggregates.adding import LIMIT, Overflowed, add_segments
 from springtide.state.aggregates.base import Aggregate, Starts
+from springtide.state.aggregates.filtered import unfiltered
 
 LOW, HIGH, ACCURACY = "_low", "_high", "_accuracy"
 SUFFIXES = ("", LOW, HIGH, ACCURACY)
@@ -58,9 +59,14 @@ class Estimated(ABC):
         return self.estimate(parts).value
 
 
+def is_estimated(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is scaled up for rows that were shed."""
+    return isinstance(unfiltered(aggregate), Estimated)
+
+
 def result_names(name: str, aggregate: Aggregate) -> list[str]:
     """The columns that an aggregate adds to the output."""
-    return [name + suffix for suffix in SUFFIXES] if isinstance(aggregate, Estimated) else [name]
+    return [name + suffix for suffix in SUFFIXES] if is_estimated(aggregate) else [name]
 
 
 def result_fields(name: str, aggregate: Aggregate, kind: pa.DataType | None) -> list[pa.Field]:
@@ -71,16 +77,18 @@ def result_fields(name: str, aggregate: Aggregate, kind: pa.DataType | None) -> 
 
 def summarise(aggregate: Aggregate, values: pa.Array | None, rows: int, starts: Starts, kept: float) -> list[pa.Array]:
     """An aggregate's accumulators of raw values; only estimates ask which share of rows is left."""
-    if isinstance(aggregate, Estimated):
-        return aggregate.weighted(values, rows, starts, kept)
+    estimated = unfiltered(aggregate)
+    if isinstance(estimated, Estimated):
+        return estimated.weighted(values, rows, starts, kept)
     return aggregate.partial(values, rows, starts)
 
 
 def results(name: str, aggregate: Aggregate, parts: list[pa.Array]) -> Mapping[str, pa.Array]:
     """An aggregate's output columns."""
-    if not isinstance(aggregate, Estimated):
+    estimated = unfiltered(aggregate)
+    if not isinstance(estimated, Estimated):
         return {name: aggregate.finish(parts)}
-    found = aggregate.estimate(parts)
+    found = estimated.estimate(parts)
     return {name: found.value, name + LOW: found.low, name + HIGH: found.high, name + ACCURACY: found.accuracy}
 
 

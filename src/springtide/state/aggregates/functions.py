@@ -1,8 +1,13 @@
 """The aggregates by the names people know.
 
+Each takes `where`, a condition as SQL text over the columns of the step's rows: only rows that it is true of count. It
+may have columns, numbers, strings, TIMESTAMP, DATE and INTERVAL, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE,
++ - * / %, COALESCE, LOWER, UPPER and CASE.
+
 In the examples `shown` gives the results for one key with rows whose `price` is 3, 8, 1 and null.
 """
 
+from springtide.conditions.condition import SqlCondition
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Aggregate
 from springtide.state.aggregates.count import Count
@@ -11,6 +16,7 @@ from springtide.state.aggregates.distinct import Distinct
 from springtide.state.aggregates.estimated_count import EstimatedCount
 from springtide.state.aggregates.estimated_sum import EstimatedMean, EstimatedSum
 from springtide.state.aggregates.extreme import Extreme
+from springtide.state.aggregates.filtered import Filtered, where_true
 from springtide.state.aggregates.mean import Mean
 from springtide.state.aggregates.top_k import TopK
 from springtide.state.aggregates.total import Sum
@@ -30,7 +36,7 @@ class NoEstimate(BadValue):
         )
 
 
-def count(column: str | None = None, *, estimate: bool = False) -> Aggregate:
+def count(column: str | None = None, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The number of rows, or of the non-null values of a column.
 
     With `estimate`, rows that were shed are accounted for: the result NAME is scaled up, and the columns NAME_low,
@@ -38,11 +44,16 @@ def count(column: str | None = None, *, estimate: bool = False) -> Aggregate:
 
     >>> shown(n=agg.count(), priced=agg.count("price"))
     {'n': 4, 'priced': 3}
+    >>> shown(cheap=agg.count(where="price < 5 OR price IS NULL"))
+    {'cheap': 3}
     """
-    return EstimatedCount(column) if estimate else Count(column)
+    counted = EstimatedCount if estimate else Count
+    if column is None and where is not None:
+        return Filtered(counted("*"), SqlCondition.of("agg.count", where), of_rows=True)
+    return where_true("count", counted(column), where)
 
 
-def sum(column: str, *, estimate: bool = False) -> Aggregate:
+def sum(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers.
 
     A sum of integers that does not fit is an IntegerOverflow, which names the key: cast the column to DOUBLE.
@@ -53,30 +64,30 @@ def sum(column: str, *, estimate: bool = False) -> Aggregate:
     >>> shown(paid=agg.sum("price"))
     {'paid': 12}
     """
-    return EstimatedSum(column) if estimate else Sum(column)
+    return where_true("sum", EstimatedSum(column) if estimate else Sum(column), where)
 
 
-def min(column: str, *, estimate: bool = False) -> Aggregate:
+def min(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The least value of a column, among the rows that were not shed.
 
     >>> shown(least=agg.min("price"))
     {'least': 1}
     """
     _refuse(estimate, "min", column, "no seen row tells how small the unseen ones may be")
-    return Extreme(column, greatest=False)
+    return where_true("min", Extreme(column, greatest=False), where)
 
 
-def max(column: str, *, estimate: bool = False) -> Aggregate:
+def max(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The greatest value of a column, among the rows that were not shed.
 
     >>> shown(most=agg.max("price"))
     {'most': 8}
     """
     _refuse(estimate, "max", column, "no seen row tells how great the unseen ones may be")
-    return Extreme(column, greatest=True)
+    return where_true("max", Extreme(column, greatest=True), where)
 
 
-def mean(column: str, *, estimate: bool = False) -> Aggregate:
+def mean(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The mean of a column.
 
     With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `sum` has.
@@ -84,47 +95,47 @@ def mean(column: str, *, estimate: bool = False) -> Aggregate:
     >>> shown(usual=agg.mean("price"))
     {'usual': 4.0}
     """
-    return EstimatedMean(column) if estimate else Mean(column)
+    return where_true("mean", EstimatedMean(column) if estimate else Mean(column), where)
 
 
-def variance(column: str, *, estimate: bool = False) -> Aggregate:
+def variance(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The sample variance of a column, null for fewer than two values; among the rows that were not shed.
 
     >>> shown(spread=agg.variance("price"))
     {'spread': 13.0}
     """
     _refuse(estimate, "variance", column, "bounds of a variance would need the fourth powers of values")
-    return Variance(column)
+    return where_true("variance", Variance(column), where)
 
 
-def stddev(column: str, *, estimate: bool = False) -> Aggregate:
+def stddev(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The sample standard deviation of a column, null for fewer than two values; among the rows that were not shed.
 
     >>> shown(spread=agg.stddev("price"))
     {'spread': 3.605551275463989}
     """
     _refuse(estimate, "stddev", column, "bounds of a standard deviation would need the fourth powers of values")
-    return Variance(column, root=True)
+    return where_true("stddev", Variance(column, root=True), where)
 
 
-def top_k(column: str, k: int, *, estimate: bool = False) -> Aggregate:
+def top_k(column: str, k: int, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """The k greatest values of a column, greatest first, among the rows that were not shed.
 
     >>> shown(best=agg.top_k("price", 2))
     {'best': [8, 3]}
     """
     _refuse(estimate, "top_k", column, "no seen row tells how great the unseen ones may be")
-    return TopK(column, k)
+    return where_true("top_k", TopK(column, k), where)
 
 
-def distinct(column: str, *, estimate: bool = False) -> Aggregate:
+def distinct(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
     """How many different values a column has, exactly, among the rows that were not shed.
 
     >>> shown(prices=agg.distinct("price"))
     {'prices': 3}
     """
     _refuse(estimate, "distinct", column, "the seen rows do not tell how many values occur in unseen rows alone")
-    return Distinct(column)
+    return where_true("distinct", Distinct(column), where)
 
 
 def _refuse(estimate: bool, aggregate: str, column: str, reason: str) -> None:
