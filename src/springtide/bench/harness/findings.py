@@ -13,6 +13,8 @@ from springtide.present.pictures import NO_PICTURE, can_draw
 from springtide.present.tables import plain_table
 
 Figure = float | int | str | None
+Figures = Figure | list[Figure] | Mapping[str, "Figures"]
+"""A figure, that of each run, or those of each part of an experiment by its name."""
 Draw = Callable[[Any], None]
 """Draws on a Matplotlib axes."""
 
@@ -25,15 +27,19 @@ class Findings:
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     """Empty cells at the end may be left out."""
-    figures: Mapping[str, Figure | list[Figure]]
-    """By name; a list has the value of each run."""
+    figures: Mapping[str, Figures]
+    """By name."""
     draw: Draw
+    notes: Sequence[str] = ()
+    """What the table has no room for."""
 
     def publish(self, directory: Path, *, as_json: bool, console: Console) -> None:
         """Print the table, save the picture if it can be drawn, and if asked print the figures as the last line."""
         rows = [[*row, *[""] * (len(self.headers) - len(row))] for row in self.rows]
         words = {name for name, *cells in zip(self.headers, *rows, strict=True) if not any(map(_figure, cells))}
         console.print(plain_table(f"springtide bench {self.name}", self.headers, rows, left=words))
+        for note in self.notes:
+            console.print(note, markup=False)
         if can_draw():
             console.print(f"picture: {self._save_picture(directory)}")
         else:
@@ -42,7 +48,8 @@ class Findings:
             print(json.dumps({"bench": self.name, **self.figures}))
         else:
             for name, value in self.figures.items():
-                console.print(f"{name}: {value}")
+                if not isinstance(value, Mapping):  # The table has them.
+                    console.print(f"{name}: {value}")
 
     def _save_picture(self, directory: Path) -> Path:
         # Here, as it is an extra that only benchmarks need.

@@ -1,6 +1,6 @@
 """Several runs of one experiment, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from springtide.bench.harness.findings import Figure, Findings
@@ -26,7 +26,7 @@ def in_a_row(runs: Sequence[Findings], *, worst_by: str) -> Findings:
 
 def _figure(run: Findings, name: str) -> Figure:
     found = run.figures.get(name)
-    if isinstance(found, list):
+    if isinstance(found, list | Mapping):
         raise TypeError(f"{name}: expected the figure of one run, got {len(found)} of them")
     return found
 

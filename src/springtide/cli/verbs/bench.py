@@ -20,6 +20,7 @@ from springtide.bench.experiments.migrate.bench import STRATEGIES as MIGRATE
 from springtide.bench.experiments.migrate.bench import MigrateBench, MigrateSuite
 from springtide.bench.experiments.migrate.journey import dataflow_of
 from springtide.bench.experiments.migrate_compare import CompareBench
+from springtide.bench.experiments.nexmark.bench import NexmarkBench
 from springtide.bench.experiments.priorities.bench import PrioritiesBench
 from springtide.bench.experiments.qod.bench import QodBench
 from springtide.bench.experiments.recover import RecoverBench
@@ -32,6 +33,7 @@ from springtide.bench.experiments.state import StateBench
 from springtide.bench.experiments.state_growth import GrowthBench
 from springtide.bench.harness.findings import Findings
 from springtide.cli.shared.quiet import without_jvm_warnings
+from springtide.workloads.nexmark.queries.catalogue import CATALOGUE
 
 app = typer.Typer(help="Measure Springtide beside its peers, in one run, on this machine.", no_args_is_help=True)
 
@@ -79,6 +81,29 @@ def join(
     - rescale_worst_epoch_over_median: while 2 workers become 3
     """
     _publish(JoinBench.quick(held) if quick else JoinBench(Throughput(held=held)), out, as_json)
+
+
+@app.command()
+def nexmark(
+    events: Annotated[int, typer.Option(help="People, auctions and bids in all.", min=1000)] = 2_000_000,
+    queries: Annotated[str, typer.Option(help="Names such as q0,q3, or all of them.")] = "all",
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Out = HERE,
+) -> None:
+    """The 23 queries over an online auction, beside the SQL of Spark's streaming and of Flink.
+
+    Rows a second are those of the tables that a query reads. First each
+    runs a part of the events, and its rows are compared with DuckDB's;
+    then they take turns over all of them, warm. Start-up does not count.
+    """
+    if find_spec("duckdb") is None:
+        raise typer.BadParameter("this benchmark compares rows with DuckDB's: pip install 'springtide[bench]'")
+    named = () if queries == "all" else tuple(name.strip() for name in queries.split(","))
+    if unknown := sorted(set(named) - set(CATALOGUE)):
+        raise typer.BadParameter(f"expected queries of {', '.join(CATALOGUE)}, or all, got {', '.join(unknown)}")
+    bench = NexmarkBench.quick(events, named) if quick else NexmarkBench(events, named or tuple(CATALOGUE))
+    _publish(bench, out, as_json)
 
 
 @app.command("state-growth")

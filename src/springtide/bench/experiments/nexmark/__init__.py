@@ -1,0 +1,1 @@
+"""The Nexmark queries: Springtide beside Spark's streaming SQL and Flink's SQL."""
