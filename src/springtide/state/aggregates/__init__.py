@@ -16,14 +16,17 @@ from springtide.state.aggregates.functions import (
     top_k,
     variance,
 )
-from springtide.state.aggregates.row_functions import top_rows
+from springtide.state.aggregates.row_functions import collect, first, last, top_rows
 
 __all__ = [
     "Aggregate",
     "NoEstimate",
     "UnsupportedColumn",
+    "collect",
     "count",
     "distinct",
+    "first",
+    "last",
     "max",
     "mean",
     "min",
