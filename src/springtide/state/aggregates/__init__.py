@@ -17,11 +17,14 @@ from springtide.state.aggregates.functions import (
     variance,
 )
 from springtide.state.aggregates.row_functions import collect, first, last, top_rows
+from springtide.state.aggregates.sketch_functions import approx_distinct, approx_quantile
 
 __all__ = [
     "Aggregate",
     "NoEstimate",
     "UnsupportedColumn",
+    "approx_distinct",
+    "approx_quantile",
     "collect",
     "count",
     "distinct",

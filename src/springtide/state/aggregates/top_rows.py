@@ -75,23 +75,22 @@ class TopRows:
         for by in self.by:
             counts = pc.and_(counts, pc.is_valid(rows.field(by.column)))
         picked = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
-        rows, groups = rows.take(pa.array(picked)), groups[picked]
-        columns = {name: canonical(rows.field(name)) for name in self.columns}
-        places = [(smallest_first if b.smallest_first else largest_first)(columns[b.column]) for b in self.by]
+        if len(picked) < len(rows):
+            rows, groups = rows.take(pa.array(picked)), groups[picked]
+        places = [(smallest_first if b.smallest_first else largest_first)(rows.field(b.column)) for b in self.by]
         # A row that has k better ones is out; which of equal ones stay is only looked into for those that are left.
         if self.k == 1:
             order = leading_rows(groups, places)
         else:
             order = sorted_rows(groups, places)
             order = order[self._better(groups[order], [place[order] for place in places]) < self.k]
-        if not place_in_group(groups[order]).any():
-            return segment_lists(_struct(columns), order, groups[order], keys)
-        left = {name: column.take(pa.array(order)) for name, column in columns.items()}
-        finer = [*(place[order] for place in places), *map(largest_first, left.values())]
-        order = order[sorted_rows(groups[order], finer)]
-        if not self.ties:
-            order = order[place_in_group(groups[order]) < self.k]
-        return segment_lists(_struct(columns), order, groups[order], keys)
+        left = {name: canonical(rows.field(name).take(pa.array(order))) for name in self.columns}
+        groups, final = groups[order], np.arange(len(order))
+        if place_in_group(groups).any():
+            final = sorted_rows(groups, [*(place[order] for place in places), *map(largest_first, left.values())])
+            if not self.ties:
+                final = final[place_in_group(groups[final]) < self.k]
+        return segment_lists(_struct(left), final, groups[final], keys)
 
     def _better(self, groups: Starts, places: list[Starts]) -> Starts:
         """For rows in their order: how many rows of its group are better than each."""
