@@ -25,6 +25,7 @@ MODULES = [
     "java_home",
     "state.aggregates.functions",
     "state.aggregates.row_functions",
+    "state.aggregates.sketch_functions",
     "state.timers",
     "testing",
 ]

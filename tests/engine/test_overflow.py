@@ -30,7 +30,7 @@ def check(failed: StepFailed, doing: str) -> None:
     carried = explain(PythonException(message=trace), "another")
     for error in (failed, carried):
         assert (error.step, error.doing) == ("totals", doing)
-        assert "IntegerOverflow: 'total' of column 'v'" in error.reason
+        assert "NumericOverflow: 'total' of column 'v'" in error.reason
         assert '{"k": "bad key"}' in error.reason
         assert "Cast the column to DOUBLE" in error.reason
 

@@ -14,10 +14,11 @@ from state_kit import Farm
 from springtide.errors import SpringtideError
 from springtide.state.aggregate import AggregateLogic
 from springtide.state.aggregates import Aggregate, functions
-from springtide.state.aggregates.adding import Overflowed, add_segments
+from springtide.state.aggregates.adding import add_segments
+from springtide.state.aggregates.base import Overflowed
 from springtide.state.aggregates.count import Count
 from springtide.state.aggregates.spread import ENOUGH
-from springtide.state.errors import IntegerOverflow
+from springtide.state.errors import NumericOverflow
 from springtide.state.logic import Moment
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -63,7 +64,7 @@ def row(key: Any, value: int) -> dict[str, Any]:
 
 
 class TestEpochs:
-    def check(self, error: IntegerOverflow, key: str) -> None:
+    def check(self, error: NumericOverflow, key: str) -> None:
         assert isinstance(error, SpringtideError)
         assert (error.result, error.column, error.key) == ("total", "column 'v'", key)
         text = str(error)
@@ -75,12 +76,12 @@ class TestEpochs:
         assert (str(copy), vars(copy)) == (text, vars(error)), "a worker can send it to the driver"
 
     def test_within_rows_that_are_read_together(self) -> None:
-        with pytest.raises(IntegerOverflow) as caught:
+        with pytest.raises(NumericOverflow) as caught:
             farm(functions.sum("v")).epoch([row("fine", 1), row("bad", MOST), row("bad", 1)])
         self.check(caught.value, '{"k": "bad"}')
 
     def test_among_rows_of_several_partitions(self) -> None:
-        with pytest.raises(IntegerOverflow) as caught:
+        with pytest.raises(NumericOverflow) as caught:
             farm(functions.sum("v")).epoch([row("fine", 1), row("bad", LEAST)], [row("bad", -1)])
         self.check(caught.value, '{"k": "bad"}')
 
@@ -89,7 +90,7 @@ class TestEpochs:
         some.epoch([row("fine", 1), row("bad", MOST - 1), row("new", MOST)])
         (kept,) = [r for r in some.epoch([row("bad", 1)]).output if r["k"] == "bad"]
         assert kept["total"] == MOST, "the largest number fits"
-        with pytest.raises(IntegerOverflow) as caught:
+        with pytest.raises(NumericOverflow) as caught:
             some.epoch([row("fine", 1), row("bad", 1)])
         self.check(caught.value, '{"k": "bad"}')
 
@@ -99,7 +100,7 @@ class TestEpochs:
         assert found["total"] == 381
 
     def test_a_key_is_told_on_one_line_and_not_at_any_length(self) -> None:
-        with pytest.raises(IntegerOverflow) as caught:
+        with pytest.raises(NumericOverflow) as caught:
             farm(functions.sum("v")).epoch([row("x\ny" * 10_000, MOST), row("x\ny" * 10_000, 1)])
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 500
@@ -107,7 +108,7 @@ class TestEpochs:
     def test_a_key_of_any_time_is_told(self) -> None:
         rows = pa.schema([("k", pa.timestamp("us")), ("v", pa.int64())])
         when = datetime(2026, 1, 2, 3, 4, 5)
-        with pytest.raises(IntegerOverflow) as caught:
+        with pytest.raises(NumericOverflow) as caught:
             farm(functions.sum("v"), rows).epoch([row(when, MOST), row(when, 1)])
         assert "2026-01-02 03:04:05" in caught.value.key
 
@@ -115,7 +116,7 @@ class TestEpochs:
         some = farm(functions.sum("v", estimate=True))
         (found,) = some.epoch([row("a", MOST)]).output
         assert [found[n] for n in ("total", "total_low", "total_high")] == [MOST] * 3
-        with pytest.raises(IntegerOverflow):
+        with pytest.raises(NumericOverflow):
             some.epoch([row("a", 1)])
 
     def test_a_count(self) -> None:
@@ -140,5 +141,5 @@ def test_an_estimate_that_does_not_fit_is_an_error_and_a_bound_ends_at_the_limit
     found = estimated(2**61, 0.5)
     assert found["total"] == 2**62
     assert found["total_high"] == MOST
-    with pytest.raises(IntegerOverflow):
+    with pytest.raises(NumericOverflow):
         estimated(2**61, 0.1)

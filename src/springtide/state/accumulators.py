@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.aggregates import Aggregate
-from springtide.state.aggregates.adding import Overflowed
-from springtide.state.aggregates.base import Starts
+from springtide.state.aggregates.base import Overflowed, Starts
 from springtide.state.aggregates.estimate import result_fields, results, summarise
 from springtide.state.aggregates.inputs import OrderedRows, kind_of, needed
-from springtide.state.errors import IntegerOverflow
+from springtide.state.errors import NumericOverflow
 from springtide.state.group import key_text
 from springtide.state.keys import Indices
 
@@ -120,4 +119,4 @@ def _telling(name: str, aggregate: Aggregate, keys: KeyedBy) -> Iterator[None]:
         yield
     except Overflowed as error:
         what = "rows" if aggregate.column is None else f"column {aggregate.column!r}"
-        raise IntegerOverflow(name, what, key_text(keys.names, keys.columns, error.group)) from None
+        raise NumericOverflow(name, what, key_text(keys.names, keys.columns, error.group), error.room) from None

@@ -17,16 +17,16 @@ class UnsupportedKey(BadType):
         )
 
 
-class IntegerOverflow(SpringtideError):
-    """An integer result of one key that does not fit 64 bits; a wrapped one would be wrong without a word."""
+class NumericOverflow(SpringtideError):
+    """A result of one key that does not fit its type; a wrapped one would be wrong without a word."""
 
-    def __init__(self, result: str, column: str, key: str) -> None:
-        super().__init__(result, column, key)
-        self.result, self.column, self.key = result, column, key
+    def __init__(self, result: str, column: str, key: str, room: str) -> None:
+        super().__init__(result, column, key, room)
+        self.result, self.column, self.key, self.room = result, column, key, room
 
     def __str__(self) -> str:
         return (
-            f"{self.result!r} of {self.column}: expected a result that fits 64 bits, got more for key {self.key}. "
+            f"{self.result!r} of {self.column}: expected a result that fits {self.room}, got more for key {self.key}. "
             "Cast the column to DOUBLE before this step, or use a finer key or a window"
         )
 

@@ -16,14 +16,20 @@ from springtide.state.aggregates.functions import (
     top_k,
     variance,
 )
-from springtide.state.aggregates.row_functions import top_rows
+from springtide.state.aggregates.row_functions import collect, first, last, top_rows
+from springtide.state.aggregates.sketch_functions import approx_distinct, approx_quantile
 
 __all__ = [
     "Aggregate",
     "NoEstimate",
     "UnsupportedColumn",
+    "approx_distinct",
+    "approx_quantile",
+    "collect",
     "count",
     "distinct",
+    "first",
+    "last",
     "max",
     "mean",
     "min",

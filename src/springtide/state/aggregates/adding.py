@@ -1,26 +1,22 @@
-"""Sums of 64-bit integers, key by key, that are exact or an error: they never wrap."""
+"""Sums of integers and decimals, key by key, that are exact or an error: they never wrap."""
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.state.aggregates.base import Starts, lengths, reduce_segments
+from springtide.state.aggregates.base import Overflowed, Starts, lengths, reduce_segments
+from springtide.state.aggregates.decimals import add_decimals
 
 LIMIT = 1 << 63
+BITS = "64 bits"
 _HALF = 32
 
 
-class Overflowed(Exception):
-    """The sum of one key does not fit; whoever knows the keys tells which one it is."""
-
-    def __init__(self, group: int) -> None:
-        super().__init__(group)
-        self.group = group
-
-
 def add_segments(values: pa.Array, starts: Starts) -> pa.Array:
-    """The sum of each key's non-null values, null for a key with none; Overflowed if an integer sum does not fit."""
+    """The sum of each key's non-null values, null for a key with none; Overflowed if one does not fit."""
+    if pa.types.is_decimal(values.type):
+        return add_decimals(values, starts)
     if pa.types.is_integer(values.type) and len(starts):
         filled = pc.fill_null(values, 0) if values.null_count else values
         check_sums(filled.to_numpy(zero_copy_only=False), starts)
@@ -37,4 +33,4 @@ def check_sums(values: npt.NDArray[np.int64], starts: Starts) -> None:
     high = np.add.reduceat(values >> _HALF, starts) + (low >> _HALF)
     wrapped = np.flatnonzero((high < -(1 << _HALF - 1)) | (high >= 1 << _HALF - 1))
     if len(wrapped):
-        raise Overflowed(int(wrapped[0]))
+        raise Overflowed(int(wrapped[0]), BITS)

@@ -40,6 +40,14 @@ class Aggregate(Protocol):
         """The results of accumulators."""
 
 
+class Overflowed(Exception):
+    """The result of one key does not fit; whoever knows the keys tells which one it is."""
+
+    def __init__(self, group: int, room: str) -> None:
+        super().__init__(group, room)
+        self.group, self.room = group, room
+
+
 class UnsupportedColumn(BadType):
     """An aggregate over a column of a type it can't summarise."""
 

@@ -42,22 +42,24 @@ class Distinct:
     def partial(self, values: pa.Array | None, rows: int, starts: Starts) -> list[pa.Array]:
         assert values is not None
         groups = np.repeat(np.arange(len(starts)), lengths(starts, rows))
-        return [self._unique(canonical(values), groups, len(starts))]
+        return [unique_lists(canonical(values), groups, len(starts))]
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
         values, groups = flatten(parts[0], starts)
-        return [self._unique(values, groups, len(starts))]
-
-    def _unique(self, values: pa.Array, groups: Starts, keys: int) -> pa.Array:
-        valid = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
-        values, groups = values.take(pa.array(valid)), groups[valid]
-        order = sort_within(values, groups, descending=False)
-        ordered, sorted_values = groups[order], values.take(pa.array(order))
-        fresh = np.ones(len(order), np.bool_)
-        if len(order) > 1:
-            repeated = same([sorted_values[1:]], [sorted_values[:-1]])
-            fresh[1:] = (ordered[1:] != ordered[:-1]) | ~repeated
-        return segment_lists(values, order[fresh], ordered[fresh], keys)
+        return [unique_lists(values, groups, len(starts))]
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         return pc.list_value_length(parts[0]).cast(pa.int64())
+
+
+def unique_lists(values: pa.Array, groups: Starts, keys: int) -> pa.Array:
+    """One list a key of its different non-null values, ascending; `groups` numbers each value's key."""
+    valid = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
+    values, groups = values.take(pa.array(valid)), groups[valid]
+    order = sort_within(values, groups, descending=False)
+    ordered, sorted_values = groups[order], values.take(pa.array(order))
+    fresh = np.ones(len(order), np.bool_)
+    if len(order) > 1:
+        repeated = same([sorted_values[1:]], [sorted_values[:-1]])
+        fresh[1:] = (ordered[1:] != ordered[:-1]) | ~repeated
+    return segment_lists(values, order[fresh], ordered[fresh], keys)

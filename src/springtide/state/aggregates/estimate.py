@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from springtide.state.aggregates.adding import LIMIT, Overflowed, add_segments
-from springtide.state.aggregates.base import Aggregate, Starts
+from springtide.state.aggregates.adding import BITS, LIMIT, add_segments
+from springtide.state.aggregates.base import Aggregate, Overflowed, Starts
 from springtide.state.aggregates.filtered import unfiltered
 
 LOW, HIGH, ACCURACY = "_low", "_high", "_accuracy"
@@ -109,4 +109,4 @@ def fitting(seen: pa.Array, unseen: npt.NDArray[np.float64]) -> None:
     total = np.abs(seen.to_numpy(zero_copy_only=False) + np.nan_to_num(unseen))
     wrapped = np.flatnonzero((unseen != 0.0) & (total >= LIMIT))
     if len(wrapped):
-        raise Overflowed(int(wrapped[0]))
+        raise Overflowed(int(wrapped[0]), BITS)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.aggregates.adding import add_segments
-from springtide.state.aggregates.base import Starts, lengths
+from springtide.state.aggregates.base import Starts, lengths, require
 from springtide.state.aggregates.estimate import Estimated, Estimates, fitting, whole
 from springtide.state.aggregates.estimated_count import COUNTS, accuracy, counts, present, scaled, shed_of
 from springtide.state.aggregates.interval import mean_interval, sum_interval
@@ -25,6 +25,13 @@ class _OfValues(Estimated):
     column: str
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
+        require(
+            not pa.types.is_decimal(kind),
+            "estimate=True",
+            self.column,
+            kind,
+            "integers or floating-point numbers: cast decimals to DOUBLE",
+        )
         return [*COUNTS, pa.int64(), pa.float64(), Sum(self.column).result(kind), *[pa.float64()] * 4]
 
     def weighted(self, values: pa.Array | None, rows: int, starts: Starts, kept: float) -> list[pa.Array]:

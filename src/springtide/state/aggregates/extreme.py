@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import Starts, lengths, reduce_segments, require, sort_within
+from springtide.state.aggregates.ordering import ORDERED
 from springtide.state.keys import canonical
 
 
@@ -21,7 +22,7 @@ class Extreme:
             "max" if self.greatest else "min",
             self.column,
             kind,
-            "a type with an order (numbers, strings, times)",
+            ORDERED,
         )
         return [kind]
 

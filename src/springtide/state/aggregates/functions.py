@@ -54,12 +54,13 @@ def count(column: str | None = None, *, where: str | None = None, estimate: bool
 
 
 def sum(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
-    """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers.
+    """The sum of a column: 64-bit integers for integers, doubles for floating-point numbers, decimals for decimals.
 
-    A sum of integers that does not fit is an IntegerOverflow, which names the key: cast the column to DOUBLE.
+    The sum of DECIMAL(p, s) is a DECIMAL(p + 10, s), of 38 digits at most, as in Spark. A sum of integers or decimals
+    that does not fit is a NumericOverflow, which names the key: cast the column to DOUBLE.
 
     With `estimate`, scaled up for rows that were shed, with bounds, as `count` is. The bounds are null until enough
-    values were seen: 20, or 60 if all are equal.
+    values were seen: 20, or 60 if all are equal. Decimals have no estimates: cast them to DOUBLE.
 
     >>> shown(paid=agg.sum("price"))
     {'paid': 12}
@@ -88,7 +89,7 @@ def max(column: str, *, where: str | None = None, estimate: bool = False) -> Agg
 
 
 def mean(column: str, *, where: str | None = None, estimate: bool = False) -> Aggregate:
-    """The mean of a column.
+    """The mean of a column: a double. That of DECIMAL(p, s) is a DECIMAL(p + 4, s + 4), rounded half up, as in Spark.
 
     With `estimate`, rows count by how likely they were to be kept, and the mean has bounds, as `sum` has.
 

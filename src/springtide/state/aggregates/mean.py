@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from springtide.state.aggregates.adding import add_segments
 from springtide.state.aggregates.base import Starts, require
+from springtide.state.aggregates.decimals import is_number, mean_of, mean_type, total_type
 
 
 @dataclass(frozen=True)
@@ -15,21 +16,23 @@ class Mean:
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
-            kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)),
+            is_number(kind),
             "mean",
             self.column,
             kind,
-            "integers or floating-point numbers",
+            "integers, floating-point numbers or decimals",
         )
-        return [pa.float64(), pa.int64()]
+        return [_total_type(kind), pa.int64()]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:
         self.accumulator(kind)
-        return pa.float64()
+        return mean_type(kind) if pa.types.is_decimal(kind) else pa.float64()
 
     def partial(self, values: pa.Array | None, rows: int, starts: Starts) -> list[pa.Array]:
         assert values is not None
-        return self.combine([values.cast(pa.float64(), safe=False), pc.is_valid(values).cast(pa.int64())], starts)
+        return self.combine(
+            [values.cast(_total_type(values.type), safe=False), pc.is_valid(values).cast(pa.int64())], starts
+        )
 
     def combine(self, parts: list[pa.Array], starts: Starts) -> list[pa.Array]:
         total, n = parts
@@ -37,4 +40,10 @@ class Mean:
 
     def finish(self, parts: list[pa.Array]) -> pa.Array:
         total, n = parts
+        if pa.types.is_decimal(total.type):
+            return mean_of(total, n)
         return pc.divide(total, n.cast(pa.float64()))
+
+
+def _total_type(kind: pa.DataType) -> pa.DataType:
+    return total_type(kind) if pa.types.is_decimal(kind) else pa.float64()

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.errors import BadValue
-from springtide.state.aggregates.base import Starts
+from springtide.state.aggregates.base import Starts, lengths
 from springtide.state.keys import canonical
 
 Numbers = npt.NDArray[np.int64]
+ORDERED = "a type with an order (numbers, strings, times)"
+"""What an aggregate that orders values tells of one that it cannot."""
 _SMALLEST_FIRST = "-"
 
 
@@ -72,6 +74,18 @@ def sorted_rows(groups: Starts, keys: Sequence[Numbers]) -> Starts:
     return np.lexsort([*reversed(keys), groups])
 
 
+def leading_rows(groups: Starts, keys: Sequence[Numbers]) -> Starts:
+    """Numbers of the rows that no other row of their group precedes; `groups` ascends. It takes no sort."""
+    rows = np.arange(len(groups))
+    if not len(rows):
+        return rows
+    for key in keys:
+        starts, numbers = _begins(groups[rows]), key[rows]
+        least = np.minimum.reduceat(numbers, starts)
+        rows = rows[numbers == np.repeat(least, lengths(starts, len(rows)))]
+    return rows
+
+
 def place_in_group(ordered: Starts) -> Starts:
     """For rows in the order of their groups: how many of its group come before each."""
     begins = np.ones(len(ordered), np.bool_)
@@ -82,6 +96,11 @@ def place_in_group(ordered: Starts) -> Starts:
 def place_of_last(begins: npt.NDArray[np.bool_]) -> Starts:
     """For each row, the newest one at or before it at which something begins."""
     return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+
+
+def _begins(ordered: Starts) -> Starts:
+    """The first row of each group."""
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
 
 
 def _filled(values: pa.Array) -> npt.NDArray[np.generic]:

@@ -15,6 +15,7 @@ from springtide.state.aggregates.base import (
     segment_lists,
     sort_within,
 )
+from springtide.state.aggregates.ordering import ORDERED
 from springtide.state.keys import canonical
 
 
@@ -33,7 +34,7 @@ class TopK:
             "top_k",
             self.column,
             kind,
-            "a type with an order (numbers, strings, times)",
+            ORDERED,
         )
         return [pa.list_(kind)]
 

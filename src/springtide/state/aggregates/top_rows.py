@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Starts, flatten, lengths, require, segment_lists
 from springtide.state.aggregates.ordering import (
+    ORDERED,
     By,
     has_order,
     largest_first,
+    leading_rows,
     place_in_group,
     place_of_last,
     smallest_first,
@@ -46,8 +48,7 @@ class TopRows:
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         assert kind is not None
         for field in kind:
-            expected = "a type with an order (numbers, strings, times)"
-            require(has_order(field.type), "top_rows", field.name, field.type, expected)
+            require(has_order(field.type), "top_rows", field.name, field.type, ORDERED)
         return [pa.list_(kind)]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:
@@ -74,20 +75,22 @@ class TopRows:
         for by in self.by:
             counts = pc.and_(counts, pc.is_valid(rows.field(by.column)))
         picked = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
-        rows, groups = rows.take(pa.array(picked)), groups[picked]
-        columns = {name: canonical(rows.field(name)) for name in self.columns}
-        places = [(smallest_first if b.smallest_first else largest_first)(columns[b.column]) for b in self.by]
-        order = sorted_rows(groups, places)
+        if len(picked) < len(rows):
+            rows, groups = rows.take(pa.array(picked)), groups[picked]
+        places = [(smallest_first if b.smallest_first else largest_first)(rows.field(b.column)) for b in self.by]
         # A row that has k better ones is out; which of equal ones stay is only looked into for those that are left.
-        order = order[self._better(groups[order], [place[order] for place in places]) < self.k]
-        if not len(order):
-            return segment_lists(_struct(columns), order, groups[order], keys)
-        left = {name: column.take(pa.array(order)) for name, column in columns.items()}
-        finer = [*(place[order] for place in places), *map(largest_first, left.values())]
-        order = order[sorted_rows(groups[order], finer)]
-        if not self.ties:
-            order = order[place_in_group(groups[order]) < self.k]
-        return segment_lists(_struct(columns), order, groups[order], keys)
+        if self.k == 1:
+            order = leading_rows(groups, places)
+        else:
+            order = sorted_rows(groups, places)
+            order = order[self._better(groups[order], [place[order] for place in places]) < self.k]
+        left = {name: canonical(rows.field(name).take(pa.array(order))) for name in self.columns}
+        groups, final = groups[order], np.arange(len(order))
+        if place_in_group(groups).any():
+            final = sorted_rows(groups, [*(place[order] for place in places), *map(largest_first, left.values())])
+            if not self.ties:
+                final = final[place_in_group(groups[final]) < self.k]
+        return segment_lists(_struct(left), final, groups[final], keys)
 
     def _better(self, groups: Starts, places: list[Starts]) -> Starts:
         """For rows in their order: how many rows of its group are better than each."""

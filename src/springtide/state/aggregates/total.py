@@ -1,6 +1,6 @@
 """The sum of a numeric column; nulls are skipped, and the sum of nothing but nulls is null.
 
-A sum of integers that does not fit 64 bits is an error, as in Spark's ANSI mode.
+Sums of integers and decimals are exact, or an error if they do not fit, as in Spark's ANSI mode.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from springtide.state.aggregates.adding import add_segments
 from springtide.state.aggregates.base import Starts, require
+from springtide.state.aggregates.decimals import is_number, sum_type
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,14 @@ class Sum:
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
-            kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)),
+            is_number(kind),
             "sum",
             self.column,
             kind,
-            "integers or floating-point numbers",
+            "integers, floating-point numbers or decimals",
         )
+        if pa.types.is_decimal(kind):
+            return [sum_type(kind)]
         return [pa.int64() if pa.types.is_integer(kind) else pa.float64()]
 
     def result(self, kind: pa.DataType | None) -> pa.DataType:
