@@ -1,6 +1,7 @@
 """Spark's own logs in the checkpoint: what an epoch's sources gave, and how to let Spark repeat an epoch."""
 
 import json
+from collections.abc import Sequence
 
 from springtide.blocks.errors import LineageBroken
 from springtide.blocks.generation import SPARK as DIRECTORY
@@ -22,6 +23,12 @@ def entry(store: Store, epoch: Epoch) -> str:
 def offsets(logged: str, sources: int) -> tuple[str, ...]:
     """Where each of the app's sources ends in an epoch, by its entry."""
     return tuple(logged.splitlines()[2 : 2 + sources])
+
+
+def giving_rows(before: Sequence[str], now: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the sources that gave something between two offsets; `before` is empty if nobody had yet."""
+    began = before or (NOT_BEGUN,) * len(now)
+    return tuple(number for number, (old, new) in enumerate(zip(began, now, strict=True)) if old != new)
 
 
 def planned_us(logged: str) -> int | None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from springtide.blocks.manifest import Manifest, OperatorState, States
 from springtide.dataflow.graph import Keyed
 from springtide.engine.durability.history import History
-from springtide.engine.durability.spark_log import entry, offsets, planned_us
+from springtide.engine.durability.spark_log import entry, giving_rows, offsets, planned_us
 from springtide.engine.durability.stop_state import StopState
 from springtide.engine.epoch.accounts import accounts, shed_for
 from springtide.engine.epoch.binding import BoundGraph
@@ -63,7 +63,9 @@ class EpochComputation:
     def frames(self, batch: DataFrame, epoch: Epoch, shedding: Shedding) -> EpochDataFrames:
         """The rows of a micro-batch, ready to be computed with, or to be published again."""
         rows, taken = self.inputs.counted(batch)
-        return EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, shedding, taken)
+        logged, before = (offsets(entry(self.history.store, e), self.history.sources) for e in (epoch, epoch - 1))
+        giving = giving_rows(before, logged) if epoch == 0 or before else None
+        return EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, shedding, taken, giving)
 
     def __call__(
         self, frames: EpochDataFrames, epoch: Epoch, parent: Manifest | None, plan: Plan, housekeeping: Housekeeping

@@ -64,7 +64,9 @@ class EpochDataFrames:
         epoch: Epoch,
         shedding: Shedding,
         taken: Taken | None = None,
+        giving: Sequence[int] | None = None,
     ) -> None:
+        """`giving` are the numbers of the sources that have rows in this epoch; None if nobody knows."""
         self.bound = bound
         self.pool = pool
         self.epoch, self.shedding, self.taken = epoch, shedding, taken
@@ -80,7 +82,7 @@ class EpochDataFrames:
         self._producers: dict[str, Producer] = {}
         self._counted: dict[str, Counted] = {}
         """By source that may be shed: what is told of the rows that were not."""
-        self._inputs, self._batch = inputs, batch
+        self._inputs, self._batch, self._giving = inputs, batch, giving
         self._sources = self._read()
 
     def __enter__(self) -> "EpochDataFrames":
@@ -108,6 +110,8 @@ class EpochDataFrames:
 
     def _read(self) -> dict[str, DataFrame]:
         """By source: its rows, or the records that were not shed; kept if they have to be told apart."""
+        if self._giving is not None and (apart := self._inputs.each(self._batch, self._giving)) is not None:
+            return apart
         batch = self._scanned() if self._inputs.sheds else self._batch
         also = (LOT,) if self._inputs.sheds else ()
         return self._inputs.split(self._keep(batch) if self._inputs.several else batch, *also)

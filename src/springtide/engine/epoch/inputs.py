@@ -14,7 +14,7 @@ from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.source_spec import CORRUPT, MALFORMED
 from springtide.engine.shedding.rows_taken import Taken
 from springtide.engine.shedding.sampler import LOT, below, lot
-from springtide.engine.spark.internals import Mark, RowCounter
+from springtide.engine.spark.internals import Mark, RowCounter, SourceRows
 from springtide.ids import Epoch
 
 TAG = "__source"
@@ -44,6 +44,8 @@ class Inputs:
     sheds: bool
     counter: RowCounter | None = None
     """Counts an epoch's rows; None if the offsets of all sources tell how many there are."""
+    apart: SourceRows | None = None
+    """Reads the rows of each source alone; None if there is only one, or if records are shed on the way."""
 
     @classmethod
     def open(cls, spark: SparkSession, graph: Graph) -> "Inputs":
@@ -57,7 +59,8 @@ class Inputs:
             stream, *others = (_tagged(frame, i, frames) for i, frame in enumerate(frames))
             for frame in others:
                 stream = stream.unionByName(frame)
-        return cls(stream, opened, graph.may_shed, counter)
+        apart = SourceRows(spark) if len(frames) > 1 and not graph.may_shed else None
+        return cls(stream, opened, graph.may_shed, counter, apart)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,6 +97,17 @@ class Inputs:
         return {
             name: batch.filter(F.col(TAG) == i).select(f"{_struct(i)}.*", *also) for i, name in enumerate(self.names)
         }
+
+    def each(self, batch: DataFrame, giving: Sequence[int]) -> dict[str, DataFrame] | None:
+        """As `split`, but the rows of each source are read without those of the others.
+
+        `giving` are the numbers of the sources that have rows in this epoch. None if that can't be done.
+        """
+        found = None if self.apart is None else self.apart.of(batch, giving)
+        if found is None:
+            return None
+        nothing = batch.filter(F.lit(False))
+        return {name: found.get(i, nothing).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)}
 
     def rows(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows, with nothing shed."""

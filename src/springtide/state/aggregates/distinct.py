@@ -10,15 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.state.aggregates.base import (
-    Starts,
-    flatten,
-    lengths,
-    require,
-    segment_lists,
-    sort_within,
-)
-from springtide.state.keys import canonical, same
+from springtide.state.aggregates.base import Starts, flatten, lengths, require, segment_lists
+from springtide.state.aggregates.ordering import smallest_first
+from springtide.state.keys import canonical
+from springtide.state.order import order_within
 
 
 @dataclass(frozen=True)
@@ -54,12 +49,12 @@ class Distinct:
 
 def unique_lists(values: pa.Array, groups: Starts, keys: int) -> pa.Array:
     """One list a key of its different non-null values, ascending; `groups` numbers each value's key."""
-    valid = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
-    values, groups = values.take(pa.array(valid)), groups[valid]
-    order = sort_within(values, groups, descending=False)
-    ordered, sorted_values = groups[order], values.take(pa.array(order))
+    if values.null_count:
+        valid = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
+        values, groups = values.take(pa.array(valid)), groups[valid]
+    numbers = smallest_first(values)
+    order = order_within(groups, numbers)
+    groups, numbers = groups[order], numbers[order]
     fresh = np.ones(len(order), np.bool_)
-    if len(order) > 1:
-        repeated = same([sorted_values[1:]], [sorted_values[:-1]])
-        fresh[1:] = (ordered[1:] != ordered[:-1]) | ~repeated
-    return segment_lists(values, order[fresh], ordered[fresh], keys)
+    fresh[1:] = (groups[1:] != groups[:-1]) | (numbers[1:] != numbers[:-1])
+    return segment_lists(values, order[fresh], groups[fresh], keys)

@@ -31,6 +31,7 @@ from springtide.engine.spark.internals.queries import (
 )
 from springtide.engine.spark.internals.row_counter import Mark, RowCounter, Told
 from springtide.engine.spark.internals.schemas import arrow_schema, spark_schema
+from springtide.engine.spark.internals.source_rows import SourceRows
 from springtide.engine.spark.internals.workers import pickled_by_value, worker_python
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Nudges",
     "Placement",
     "RowCounter",
+    "SourceRows",
     "Told",
     "arrow_schema",
     "await_sources",
