@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from springtide.state.keys import Indices
+from springtide.state.order import order_within
 
 Times = npt.NDArray[np.int64]
 
@@ -60,7 +61,7 @@ class _Index:
     """Rows in the order of group and time, and where a time would stand in its group."""
 
     def __init__(self, rows: Stamped) -> None:
-        self.order = np.lexsort((rows.times, rows.group))
+        self.order = order_within(rows.group, rows.times)
         self._times = np.unique(rows.times)
         """Ranks take the place of times: group and rank fit one number, whatever the times are."""
         self._ranks = len(self._times) + 1

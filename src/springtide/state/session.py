@@ -19,6 +19,7 @@ from springtide.state.keys import Indices
 from springtide.state.lateness import Lateness
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE, Layout, one_array
 from springtide.state.logic import VALUE, Arrival, Changes, Closed, Groups, Moment
+from springtide.state.order import order_within
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed, wide_schema, widened
 from springtide.state.window import FINAL, event_times
@@ -109,7 +110,7 @@ class SessionLogic:
     ) -> pa.Table:
         """Rows as parts of sessions, in the order of their positions."""
         grouping = group(positions, keys)
-        order = grouping.order[np.lexsort((times[grouping.order], grouping.group_of_row))]
+        order = grouping.order[order_within(grouping.group_of_row, times[grouping.order])]
         starts, lasts = _joined(grouping.group_of_row, times[order], times[order], self.gap.gap_us)
         firsts = order[starts]
         own = [key.take(pa.array(firsts)) for key in keys]
@@ -127,7 +128,7 @@ class SessionLogic:
         group_of = np.append(known[group_before], groups.group_of_row)
         fresh = np.append(np.zeros(len(group_before), np.bool_), np.ones(groups.rows.num_rows, np.bool_))
         firsts = one_array(pieces.column(FIRST)).to_numpy()
-        order = np.lexsort((firsts, group_of))
+        order = order_within(group_of, firsts)
         ordered, taken = group_of[order], pa.array(order)
         lasts = one_array(pieces.column(LAST)).to_numpy()
         starts, ends = _joined(ordered, firsts[order], lasts[order], self.gap.gap_us)

@@ -59,8 +59,8 @@ from springtide.engine.pool.keyed_state import KeyedState
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.pool.store_job import StoreJob
 from springtide.engine.spark.connector_settings import equipped
-from springtide.engine.spark.internals import Nudges
-from springtide.engine.spark.session import make_session, retaining
+from springtide.engine.spark.internals import Nudges, await_sources
+from springtide.engine.spark.session import log_settings, make_session
 from springtide.engine.worker.task_context import Storage
 from springtide.ids import PlanVersion, SliceId, WorkerId
 from springtide.logs import room_logger
@@ -76,6 +76,7 @@ from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
 
 POLL_S = 0.2
+SOURCES_OPEN_S = 60.0
 """How often a waiting caller looks whether the query has ended by itself."""
 RETAINED_INTERVALS = 8
 """Spark's log must reach back beyond the last durable checkpoint, however late it is."""
@@ -201,8 +202,10 @@ class Running:
             stream = inputs.stream if nudges is None else nudges.beside(inputs.stream)
             writer = stream.writeStream.foreachBatch(runner).queryName(dataflow.name)
             writer = writer.option("checkpointLocation", f"{own.url}/{SPARK}").trigger(**trigger)
-            with retaining(spark, config.durable_every.epochs * RETAINED_INTERVALS):
-                return writer.start()
+            with log_settings(spark, own.url, config.durable_every.epochs * RETAINED_INTERVALS):
+                query = writer.start()
+                await_sources(query, SOURCES_OPEN_S)  # Each has a log of its own, with the settings of this moment.
+            return query
 
         self._on_start("first epoch")
         paced = {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"}

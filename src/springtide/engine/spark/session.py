@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,7 @@ from springtide import confidential
 from springtide.confidential import Discreet
 from springtide.engine.spark.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.spark.internals import (
+    QUICK_LOCAL_LOGS,
     Executors,
     close_executor_files,
     guard_callbacks,
@@ -282,11 +284,27 @@ def prepare_epoch_session(spark: SparkSession) -> None:
 
 
 @contextmanager
-def retaining(spark: SparkSession, epochs: int) -> Iterator[None]:
-    """Let a query that is started here keep this number of epochs in its logs, or more if that is set."""
-    before = int(spark.conf.get(RETAINED) or 0)
-    spark.conf.set(RETAINED, max(before, epochs))
+def log_settings(spark: SparkSession, checkpoint: str, epochs: int) -> Iterator[None]:
+    """Let a query that is started here keep this number of epochs in its logs, or more if that is set.
+
+    In a directory of this machine the logs are written without a process for each file's permissions.
+    """
+    ours = {RETAINED: str(max(int(spark.conf.get(RETAINED) or 0), epochs))}
+    if on_local_disk(checkpoint):
+        ours |= QUICK_LOCAL_LOGS
+    before = {key: spark.conf.get(key, None) for key in ours}
     try:
+        for key, value in ours.items():
+            spark.conf.set(key, value)
         yield
     finally:
-        spark.conf.set(RETAINED, before)
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def on_local_disk(path: str) -> bool:
+    """Whether a path or URL is one of this machine's own file system."""
+    return urlsplit(path).scheme in ("", "file")

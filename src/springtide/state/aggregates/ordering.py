@@ -1,6 +1,6 @@
 """The order of rows by several columns at once: each column becomes whole numbers in the order of its values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,11 @@ import pyarrow.compute as pc
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Starts, lengths
 from springtide.state.keys import canonical
+from springtide.state.order import order_within
 
 Numbers = npt.NDArray[np.int64]
+Place = Callable[[Starts], Numbers]
+"""Of rows with these numbers: ascending numbers in their order."""
 ORDERED = "a type with an order (numbers, strings, times)"
 """What an aggregate that orders values tells of one that it cannot."""
 _SMALLEST_FIRST = "-"
@@ -69,21 +72,35 @@ def smallest_first(values: pa.Array) -> Numbers:
     return pc.rank(values, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
-def sorted_rows(groups: Starts, keys: Sequence[Numbers]) -> Starts:
-    """Row numbers in the order of groups, and within each of the first key, then the next."""
-    return np.lexsort([*reversed(keys), groups])
+def best_rows(groups: Starts, places: Iterable[Place], most: int) -> tuple[Starts, Starts]:
+    """Numbers of the rows that fewer than `most` others of their group precede, best first, and a number for each rank.
 
-
-def leading_rows(groups: Starts, keys: Sequence[Numbers]) -> Starts:
-    """Numbers of the rows that no other row of their group precedes; `groups` ascends. It takes no sort."""
-    rows = np.arange(len(groups))
-    if not len(rows):
-        return rows
-    for key in keys:
-        starts, numbers = _begins(groups[rows]), key[rows]
-        least = np.minimum.reduceat(numbers, starts)
-        rows = rows[numbers == np.repeat(least, lengths(starts, len(rows)))]
-    return rows
+    `groups` ascends. Rows that are equal in all places have one rank; ranks ascend. The places of rows are only asked
+    for as long as there are rows that are equal in those before.
+    """
+    order, ranks = np.arange(len(groups)), groups
+    for place in places:
+        tied = _with_equals(ranks)
+        if not tied.any():
+            break
+        rows = order[tied]
+        numbers, within = place(rows), ranks[tied]
+        if most == 1:
+            # What precedes all others is found without a sort.
+            starts = _begins(within)
+            least = np.repeat(np.minimum.reduceat(numbers, starts), lengths(starts, len(within)))
+            kept = np.ones(len(order), np.bool_)
+            kept[tied] = numbers == least
+            order, ranks = order[kept], ranks[kept]
+            continue
+        by_number = order_within(within, numbers)
+        order[tied], numbers = rows[by_number], numbers[by_number]
+        fresh = ranks != np.roll(ranks, 1)
+        fresh[:1] = True
+        fresh[tied] |= np.append(True, numbers[1:] != numbers[:-1])
+        better = place_in_group(groups[order])[place_of_last(fresh)]
+        order, ranks = order[better < most], np.cumsum(fresh)[better < most]
+    return order, ranks
 
 
 def place_in_group(ordered: Starts) -> Starts:
@@ -96,6 +113,14 @@ def place_in_group(ordered: Starts) -> Starts:
 def place_of_last(begins: npt.NDArray[np.bool_]) -> Starts:
     """For each row, the newest one at or before it at which something begins."""
     return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+
+
+def _with_equals(ranks: Starts) -> npt.NDArray[np.bool_]:
+    """Which rows have a neighbour of the same rank."""
+    found = np.zeros(len(ranks), np.bool_)
+    found[1:] = ranks[1:] == ranks[:-1]
+    found[:-1] |= found[1:]
+    return found
 
 
 def _begins(ordered: Starts) -> Starts:

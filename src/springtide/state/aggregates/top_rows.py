@@ -11,13 +11,12 @@ from springtide.state.aggregates.base import Starts, flatten, lengths, require, 
 from springtide.state.aggregates.ordering import (
     ORDERED,
     By,
+    Place,
+    best_rows,
     has_order,
     largest_first,
-    leading_rows,
     place_in_group,
-    place_of_last,
     smallest_first,
-    sorted_rows,
 )
 from springtide.state.keys import canonical
 
@@ -77,28 +76,20 @@ class TopRows:
         picked = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
         if len(picked) < len(rows):
             rows, groups = rows.take(pa.array(picked)), groups[picked]
-        places = [(smallest_first if b.smallest_first else largest_first)(rows.field(b.column)) for b in self.by]
-        # A row that has k better ones is out; which of equal ones stay is only looked into for those that are left.
-        if self.k == 1:
-            order = leading_rows(groups, places)
-        else:
-            order = sorted_rows(groups, places)
-            order = order[self._better(groups[order], [place[order] for place in places]) < self.k]
+        order, ranks = best_rows(groups, [_place(rows.field(by.column), by) for by in self.by], self.k)
         left = {name: canonical(rows.field(name).take(pa.array(order))) for name in self.columns}
-        groups, final = groups[order], np.arange(len(order))
-        if place_in_group(groups).any():
-            final = sorted_rows(groups, [*(place[order] for place in places), *map(largest_first, left.values())])
-            if not self.ties:
-                final = final[place_in_group(groups[final]) < self.k]
+        # Which of equal rows come first, and stay, is looked into for those that are left.
+        final, _ = best_rows(ranks, [_place(column, By(name)) for name, column in left.items()], len(order))
+        groups = groups[order]  # Rows of one rank are of one group.
+        if not self.ties:
+            final = final[place_in_group(groups[final]) < self.k]
         return segment_lists(_struct(left), final, groups[final], keys)
 
-    def _better(self, groups: Starts, places: list[Starts]) -> Starts:
-        """For rows in their order: how many rows of its group are better than each."""
-        fresh = np.ones(len(groups), np.bool_)
-        fresh[1:] = groups[1:] != groups[:-1]
-        for place in places:
-            fresh[1:] |= place[1:] != place[:-1]
-        return place_in_group(groups)[place_of_last(fresh)]
+
+def _place(values: pa.Array, by: By) -> Place:
+    """The places of rows in the order of a column."""
+    order = smallest_first if by.smallest_first else largest_first
+    return lambda rows: order(values.take(pa.array(rows)))
 
 
 def _struct(columns: dict[str, pa.Array]) -> pa.StructArray:

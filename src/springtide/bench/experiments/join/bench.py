@@ -9,7 +9,7 @@ from springtide.bench.experiments.join.rescale import Rescale
 from springtide.bench.experiments.join.throughput import Throughput
 from springtide.bench.experiments.rescale import worst_over_median
 from springtide.bench.harness.arena import arena
-from springtide.bench.harness.findings import Figure, Findings, rounded
+from springtide.bench.harness.findings import Figures, Findings, rounded
 from springtide.bench.harness.trial import Track
 
 GROWTH_BAR = 1.5
@@ -45,7 +45,7 @@ def together(beside_spark: Findings, grown: Grown, rows: int, rescale: Rescale, 
     """One table, one picture, and all figures."""
     (span,) = track.spans
     worst = worst_over_median(track, span.began_at, span.ended_at)
-    figures: dict[str, Figure | list[Figure]] = {
+    figures: dict[str, Figures] = {
         **beside_spark.figures,
         "growth": rounded(grown.ratio),
         "growth_epoch_s_few": rounded(grown.epoch_s(grown.few)),

@@ -22,12 +22,19 @@ from springtide.engine.spark.internals.jvm import (
 from springtide.engine.spark.internals.launch import guard_callbacks, jvm_variable, own_name, start_jvm
 from springtide.engine.spark.internals.nudges import Nudges
 from springtide.engine.spark.internals.placement import Placement, executor_place
-from springtide.engine.spark.internals.queries import limit_reads, repartition_checkpoint, tagged_jobs
+from springtide.engine.spark.internals.queries import (
+    QUICK_LOCAL_LOGS,
+    await_sources,
+    limit_reads,
+    repartition_checkpoint,
+    tagged_jobs,
+)
 from springtide.engine.spark.internals.row_counter import Mark, RowCounter, Told
 from springtide.engine.spark.internals.schemas import arrow_schema, spark_schema
 from springtide.engine.spark.internals.workers import pickled_by_value, worker_python
 
 __all__ = [
+    "QUICK_LOCAL_LOGS",
     "Executor",
     "Executors",
     "Mark",
@@ -36,6 +43,7 @@ __all__ = [
     "RowCounter",
     "Told",
     "arrow_schema",
+    "await_sources",
     "close_executor_files",
     "executor_files",
     "executor_place",
