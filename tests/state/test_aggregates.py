@@ -67,15 +67,23 @@ def oracle_mean(values: list[Any]) -> Any:
     return sum(map(float, values)) / len(values) if values else None
 
 
+def oracle_median(values: list[Any]) -> Any:
+    counted = sorted(float(v) for v in values if v == v)
+    return counted[(len(counted) - 1) // 2] if counted else None
+
+
 AGGREGATES: dict[str, tuple[Callable[[str], Aggregate], Callable[[list[Any]], Any], list[str]]] = {
     "count": (agg.count, len, sorted(VALUES)),
-    "sum": (agg.sum, oracle_sum, NUMBERS),
+    "sum": (agg.sum, oracle_sum, [*NUMBERS, "decimal"]),
     "mean": (agg.mean, oracle_mean, NUMBERS),
     "min": (agg.min, lambda values: ordered(values)[0] if values else None, sorted(VALUES)),
     "max": (agg.max, lambda values: ordered(values)[-1] if values else None, sorted(VALUES)),
     "top_1": (lambda column: agg.top_k(column, 1), lambda values: ordered(values)[::-1][:1], sorted(VALUES)),
     "top_3": (lambda column: agg.top_k(column, 3), lambda values: ordered(values)[::-1][:3], sorted(VALUES)),
     "distinct": (agg.distinct, lambda values: len({canon(v) for v in values}), sorted(VALUES)),
+    "approx_distinct": (agg.approx_distinct, lambda values: len({canon(v) for v in values}), sorted(VALUES)),
+    "median": (lambda column: agg.approx_quantile(column, 0.5), oracle_median, NUMBERS),
+    "collect": (agg.collect, ordered, sorted(VALUES)),
 }
 """By name: the aggregate, its oracle over the non-null values, and the column types it takes."""
 

@@ -102,6 +102,14 @@ def test_a_sum_beyond_38_digits_names_the_key() -> None:
     assert e.value.key == '{"k": 1}'
 
 
+@pytest.mark.parametrize("times", [2, 4, 7, 1000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_does_not_come_back_from_the_other_side(times: int, sign: int) -> None:
+    """Four times the largest number, cut off at 128 bits, would have 38 digits again."""
+    with pytest.raises(NumericOverflow):
+        farm(agg.sum("v"), pa.decimal128(38, 0)).epoch([{"k": 1, "v": MOST.copy_sign(sign)}] * times)
+
+
 def test_a_mean_is_right_where_the_sum_is_beyond_38_digits() -> None:
     nearly = Decimal("0." + "9" * 38)
     (found,) = farm(agg.mean("v"), pa.decimal128(38, 38)).epoch([{"k": 1, "v": nearly}] * 3).output
@@ -120,23 +128,18 @@ def test_a_middle_is_rounded_away_from_zero(sign: str, total: int, mean: str) ->
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.one_of(st.none(), st.integers(-(10**52) + 1, 10**52 - 1)),
-            st.one_of(st.integers(1, 99), st.integers(1, 2**56), st.sampled_from([2**31, 2**32, 2**32 + 1, 2**48])),
-        ),
-        min_size=1,
-        max_size=9,
-    ),
-    st.sampled_from([0, 38]),
-    st.integers(0, 2),
-)
-def test_division_is_exact_and_rounded_half_up(pairs: list[tuple[int | None, int]], scale: int, skipped: int) -> None:
-    numbers = [None if n is None else Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)) for n, _ in pairs]
-    values = pa.array(numbers, pa.decimal256(52, scale)).slice(skipped)
-    wanted = [None if n is None else exact(n, by, scale, scale) for n, by in pairs[skipped:]]
-    assert divided(values, np.array([by for _, by in pairs[skipped:]], np.uint64)).to_pylist() == wanted
+@given(st.data())
+def test_division_is_exact_and_rounded_half_up(data: st.DataObject) -> None:
+    """By numbers of up to 56 bits, at the edges too of where other steps are taken."""
+    most, scale = 2 ** data.draw(st.sampled_from([6, 32, 33, 48, 49, 56])), data.draw(st.sampled_from([0, 38]))
+    number = st.one_of(st.none(), st.integers(-(10**52) + 1, 10**52 - 1))
+    by = st.one_of(st.integers(1, most), st.integers(most - 2, most))
+    pairs = data.draw(st.lists(st.tuples(number, by), min_size=1, max_size=9))
+    signed = [None if n is None else Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)) for n, _ in pairs]
+    wanted = [None if n is None else exact(n, by, scale, scale) for n, by in pairs]
+    skipped = data.draw(st.integers(0, 2))
+    values = pa.array(signed, pa.decimal256(52, scale)).slice(skipped)
+    assert divided(values, np.array([by for _, by in pairs[skipped:]], np.uint64)).to_pylist() == wanted[skipped:]
 
 
 def test_what_does_not_fit_is_told_by_its_group() -> None:

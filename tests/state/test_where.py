@@ -40,6 +40,14 @@ AGGREGATES: dict[str, tuple[Callable[[str], Aggregate], Callable[[list[Row]], An
     ),
     "top_k": (lambda where: agg.top_k("v", 2, where=where), lambda rows: sorted(present(rows))[::-1][:2]),
     "distinct": (lambda where: agg.distinct("v", where=where), lambda rows: len(set(present(rows)))),
+    "about": (lambda where: agg.approx_distinct("v", where=where), lambda rows: len(set(present(rows)))),
+    "half": (
+        lambda where: agg.approx_quantile("v", 0.5, where=where),
+        lambda rows: sorted(present(rows))[(len(present(rows)) - 1) // 2] if present(rows) else None,
+    ),
+    "all": (lambda where: agg.collect("v", where=where), lambda rows: sorted(present(rows))),
+    "first": (lambda where: agg.first("k", by="v", where=where), lambda rows: rows[0]["k"] if present(rows) else None),
+    "last": (lambda where: agg.last("v", by="v", where=where), lambda rows: max(present(rows), default=None)),
 }
 
 
@@ -70,7 +78,7 @@ def test_only_rows_that_the_condition_is_true_of_count(
 ) -> None:
     """However rows are split into arrivals and epochs, and slices change hands."""
     chosen = dict(zip(AGGREGATES, conditions, strict=True))
-    wanted = {name: make(chosen[name]) for name, (make, _) in AGGREGATES.items()} | {"all": agg.count()}
+    wanted = {name: make(chosen[name]) for name, (make, _) in AGGREGATES.items()} | {"any": agg.count()}
     farm = Farm(AggregateLogic(KEY, ROWS, wanted, 4), ROWS, slices=4)
     seen: dict[int, list[Row]] = {}
     for number, epoch in enumerate(epochs):
@@ -80,7 +88,7 @@ def test_only_rows_that_the_condition_is_true_of_count(
         for row in (row for part in epoch for row in part):
             seen.setdefault(row["k"], []).append(row)
         assert multiset(result.output) == multiset(
-            {"k": k, "all": len(seen[k])}
+            {"k": k, "any": len(seen[k])}
             | {name: of([r for r in seen[k] if CONDITIONS[chosen[name]](r)]) for name, (_, of) in AGGREGATES.items()}
             for k in touched
         )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from springtide.errors import BadValue
 from springtide.state.aggregates.base import Starts, require, segment_lists
-from springtide.state.aggregates.decimals import is_number
+from springtide.state.aggregates.decimals import doubles, is_number
 from springtide.state.aggregates.sketched import Sketched, is_sketched
 from springtide.state.aggregates.sketches import QuantileSketch
 
@@ -49,7 +49,8 @@ class ApproxQuantile(Sketched):
         return self.sketch.size
 
     def lists(self, values: pa.Array, groups: Starts, keys: int) -> pa.Array:
-        numbers = values.cast(pa.float64(), safe=False)
+        decimals = pa.types.is_decimal(values.type)
+        numbers = doubles(values) if decimals else values.cast(pa.float64(), safe=False)
         counted = pc.fill_null(pc.invert(pc.is_nan(numbers)), False).to_numpy(zero_copy_only=False)
         kept = np.flatnonzero(counted)
         return segment_lists(numbers, kept, groups[kept], keys)

@@ -53,6 +53,12 @@ def mean_of(total: pa.Array, n: pa.Array) -> pa.Array:
     return _fitting(divided(total.cast(pa.decimal256(_MEAN_DIGITS, kind.scale)), counts), kind)
 
 
+def doubles(values: pa.Array) -> pa.Array:
+    """The nearest doubles of decimals that have up to 15 digits; of others the last digit may differ."""
+    units = values.view(pa.decimal128(values.type.precision, 0)).cast(pa.float64(), safe=False)
+    return pc.divide(units, 10.0**values.type.scale)
+
+
 def _fitting(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Numbers in the type that they were declared to have."""
     values = values.cast(pa.decimal256(_WIDEST, values.type.scale))

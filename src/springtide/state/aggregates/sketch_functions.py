@@ -35,8 +35,8 @@ def approx_quantile(
     For a sequence of shares the result is a list. Numbers become doubles; nulls and NaN do not count.
 
     The rank of the result is off by `error` at most, in 99 of 100 cases: with 0.01, the median is between the 49th and
-    the 51st percentile. Up to about 2.3 / `error` numbers it is exact. Beyond that a KLL sketch draws lots, so an epoch
-    that is computed again may give another estimate, as good as the first. The state of a key has 6 KB for 0.01, and
+    the 51st percentile. Up to 2 / `error` numbers it is exact. Beyond that a KLL sketch draws lots, so an epoch that is
+    computed again may give another estimate, as good as the first. The state of a key has about 5 KB for 0.01, and
     twice as much for half the error.
 
     >>> shown(median=agg.approx_quantile("price", 0.5), ends=agg.approx_quantile("price", (0, 1)))

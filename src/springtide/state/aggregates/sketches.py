@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,8 @@ class QuantileSketch:
     def quantiles(self, sketch: bytes, shares: Sequence[float]) -> list[float]:
         """For each share, the least number that at least this share of the numbers does not exceed."""
         numbers = kll_doubles_sketch.deserialize(sketch)
-        ends = {0: numbers.get_min_value, 1: numbers.get_max_value}  # These are exact, and the quantiles there are not.
+        # The least and the greatest number are exact. The quantiles at 0 and at 1 are not.
+        ends: dict[float, Callable[[], float]] = {0: numbers.get_min_value, 1: numbers.get_max_value}
         found = zip(shares, numbers.get_quantiles(shares, True), strict=True)
         return [ends[share]() if share in ends else number for share, number in found]
 
