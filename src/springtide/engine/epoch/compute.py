@@ -63,7 +63,7 @@ class EpochComputation:
     def frames(self, batch: DataFrame, epoch: Epoch, shedding: Shedding) -> EpochDataFrames:
         """The rows of a micro-batch, ready to be computed with, or to be published again."""
         rows, taken = self.inputs.counted(batch)
-        logged, before = (offsets(entry(self.history.store, e), self.history.sources) for e in (epoch, epoch - 1))
+        logged, before = (offsets(entry(self.history.store, e), self.history.sources) for e in (epoch, Epoch(epoch - 1)))
         giving = giving_rows(before, logged) if epoch == 0 or before else None
         return EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, shedding, taken, giving)
 
