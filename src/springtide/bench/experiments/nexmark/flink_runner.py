@@ -44,15 +44,15 @@ SETTINGS = {
     "table.optimizer.agg-phase-strategy": "TWO_PHASE",
 }
 COLUMNS = {
-    "person": "id BIGINT, name STRING, email_address STRING, credit_card STRING, city STRING, state STRING, "
-    "date_time TIMESTAMP(3), extra STRING",
-    "auction": "id BIGINT, item_name STRING, description STRING, initial_bid BIGINT, reserve BIGINT, "
-    "date_time TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING",
+    "person": "id BIGINT PRIMARY KEY NOT ENFORCED, name STRING, email_address STRING, credit_card STRING, city STRING, "
+    "state STRING, date_time TIMESTAMP(3), extra STRING",
+    "auction": "id BIGINT PRIMARY KEY NOT ENFORCED, item_name STRING, description STRING, initial_bid BIGINT, "
+    "reserve BIGINT, date_time TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING",
     "bid": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, date_time TIMESTAMP(3), "
     "extra STRING",
 }
-"""All times are whole milliseconds, and Flink's event time is no finer."""
-SIDE_INPUT = "key BIGINT, `value` STRING"
+"""All times are whole milliseconds, and Flink's event time is no finer. A key makes the state of joins smaller."""
+SIDE_INPUT = "key BIGINT PRIMARY KEY NOT ENFORCED, `value` STRING"
 WATERMARK = "WATERMARK FOR date_time AS date_time - INTERVAL '4' SECOND"
 EVENT_TIME = "DESCRIPTOR(date_time)"
 """What a query says that has windows of event time; the others have no watermark to compute."""
