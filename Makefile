@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready kafka postgres prometheus demo lint api test test-all chaos nemesis clean
+.PHONY: help setup ready kafka postgres prometheus flink demo lint api test test-all chaos nemesis clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ postgres: ## Find a PostgreSQL server for the tests, or install one by apt
 prometheus: ## Find Prometheus for the tests, or unpack its package into .prometheus
 	@bash scripts/prometheus.sh
 
+flink: setup ## Fetch Flink into .flink, to compete in `springtide bench nexmark`
+	@VENV="$(VENV)" bash scripts/flink.sh
+
 # What tests need, side by side.
 ready: setup
 	@$(MAKE) --no-print-directory -j4 --output-sync=target lint kafka postgres prometheus
@@ -57,5 +60,5 @@ nemesis: setup ## Strike an app at random for FOR=600 seconds, from a SEED or a 
 
 clean: ## Remove .venv, caches and what Spark left behind
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf .kafka .prometheus derby.log metastore_db spark-warehouse
+	rm -rf .kafka .prometheus .flink derby.log metastore_db spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

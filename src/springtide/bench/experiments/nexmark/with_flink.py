@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from springtide.bench.experiments.nexmark.turn import LIMIT_S, Turn
 from springtide.errors import SpringtideError
+from springtide.java_home import find_java
 from springtide.workloads.nexmark.queries.catalogue import Query
 
 RUNNER = Path(__file__).with_name("flink_runner.py")
@@ -52,7 +53,7 @@ class Flink:
 class Process:
     """The other side of the protocol: each question is a line, and so is its answer."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] = {}) -> None:
         self._log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -61,7 +62,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env={**os.environ, "TZ": "UTC"},
+                env={**os.environ, "TZ": "UTC", **environment},
             )
         self.start_up_s: float = self._answer("start")["start_up_s"]
 
@@ -107,7 +108,7 @@ class Process:
 @contextmanager
 def flink(python: Path, scratch: Path) -> Iterator[Flink]:
     """Flink, up and warm; it ends with the block."""
-    process = Process([str(python), str(RUNNER)], scratch / "flink.log")
+    process = Process([str(python), str(RUNNER)], scratch / "flink.log", {"JAVA_HOME": str(find_java())})
     try:
         yield Flink(process)
     finally:
