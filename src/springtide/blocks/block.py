@@ -75,9 +75,14 @@ def epoch_of(name: str) -> Epoch | None:
 def encode(table: pa.Table) -> pa.Buffer:
     """A table as the bytes of an Arrow IPC file."""
     sink = pa.BufferOutputStream()
+    write_table(table, sink)
+    return sink.getvalue()
+
+
+def write_table(table: pa.Table, sink: Any) -> None:
+    """Write a table as an Arrow IPC file."""
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue()
 
 
 def decode(data: Any) -> pa.Table:

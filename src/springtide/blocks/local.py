@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from springtide import faults
-from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode, epoch_of
+from springtide.blocks.block import BlockRef, block_name, checksum, decode, encode, epoch_of, write_table
 from springtide.blocks.errors import BlockCorrupt, LocalDiskFailed, Unsound
 from springtide.blocks.leftovers import earlier, note_earlier
 from springtide.blocks.slice_set import NO_SLICES, SliceSet
@@ -72,13 +72,11 @@ class LocalBlocks:
         durable: bool = True,
     ) -> BlockRef:
         """Store a table under a new name, here and durably; return its reference."""
-        data = encode(table)
         name = block_name(operator, epoch, instance, kind)
+        data = self._written(name, table) if self.keep else encode(table)
         ref = BlockRef(
             name, operator, epoch, table.num_rows, data.size, checksum(data), slices, expires_us, worker=self.worker
         )
-        if self.keep:
-            self._keep(name, data)
         if not durable:
             return ref
         with faults.around("block.put", epoch):
@@ -179,15 +177,26 @@ class LocalBlocks:
 
     def _keep(self, name: str, data: Any) -> None:
         """Write a local copy that appears whole or not at all."""
+        with self._appearing(name) as temporary, open(temporary, "xb") as file:
+            file.write(data)
+
+    def _written(self, name: str, table: pa.Table) -> pa.Buffer:
+        """The bytes of a table, where they lie in its local copy: they take no memory beside it."""
+        with self._appearing(name) as temporary, pa.OSFile(str(temporary), "wb") as file:
+            write_table(table, file)
+        with pa.memory_map(str(self.directory / name)) as file:
+            return file.read_buffer()
+
+    @contextmanager
+    def _appearing(self, name: str) -> Iterator[Path]:
+        """Around writing a file that is to become a local copy."""
         path = self.directory / name
         temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
         with _written_to(self.directory):
             make_private(self.directory)
             try:
-                with open(temporary, "xb") as file:
-                    file.write(data)
-                    file.flush()
-                    identity = _identity_of(os.fstat(file.fileno()))
+                yield temporary
+                identity = _identity_of(os.stat(temporary))
                 os.replace(temporary, path)
             except OSError:
                 temporary.unlink(missing_ok=True)  # What is left of it would keep a full disk full.

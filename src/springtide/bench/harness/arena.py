@@ -74,6 +74,6 @@ def _round(contestant: Contestant, load: Load, epochs: int) -> Round:
 
 
 @cache
-def session() -> SparkSession:
-    """The Spark of this process."""
-    return make_session("bench", SessionConfig())
+def session(memory: str = "") -> SparkSession:
+    """The Spark of this process, with as much memory for its driver as `8g`, or what is usual."""
+    return make_session("bench", SessionConfig(settings={"spark.driver.memory": memory} if memory else {}))

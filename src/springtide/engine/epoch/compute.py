@@ -63,9 +63,15 @@ class EpochComputation:
     def frames(self, batch: DataFrame, epoch: Epoch, shedding: Shedding) -> EpochDataFrames:
         """The rows of a micro-batch, ready to be computed with, or to be published again."""
         rows, taken = self.inputs.counted(batch)
-        logged, before = (offsets(entry(self.history.store, e), self.history.sources) for e in (epoch, Epoch(epoch - 1)))
-        giving = giving_rows(before, logged) if epoch == 0 or before else None
+        giving = self._giving(epoch) if self.inputs.apart is not None else None
         return EpochDataFrames(self.bound, self.inputs, rows, self.pool, epoch, shedding, taken, giving)
+
+    def _giving(self, epoch: Epoch) -> tuple[int, ...] | None:
+        """The numbers of the sources that have rows in an epoch; None if Spark's log does not tell."""
+        before, now = (
+            offsets(entry(self.history.store, each), self.history.sources) for each in (Epoch(epoch - 1), epoch)
+        )
+        return giving_rows(before, now) if now and (before or epoch == 0) else None
 
     def __call__(
         self, frames: EpochDataFrames, epoch: Epoch, parent: Manifest | None, plan: Plan, housekeeping: Housekeeping

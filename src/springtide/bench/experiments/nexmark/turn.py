@@ -11,6 +11,8 @@ from springtide.workloads.nexmark.queries.catalogue import Query
 
 FILES_AN_EPOCH = 2
 """Of each table, one for each core; Springtide and Spark alike."""
+MEMORY = "8g"
+"""For Springtide's and Spark's driver: Spark's own store keeps the state of turns that have just ended for a while."""
 LIMIT_S = 900.0
 """For one turn."""
 ANSWER = "answer.parquet"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.bench.experiments.nexmark.turn import ANSWER, FILES_AN_EPOCH, LIMIT_S, Turn, as_told, course
+from springtide.bench.experiments.nexmark.turn import ANSWER, FILES_AN_EPOCH, LIMIT_S, MEMORY, Turn, as_told, course
 from springtide.bench.harness.arena import Arena, session
 from springtide.bench.harness.contestants import HDFS, use_store
 from springtide.workloads.nexmark.files import SIDE_INPUT
@@ -34,7 +34,7 @@ class Spark:
 
 def _turn(query: Query, directory: Path, output: Path | None, scratch: Path) -> Turn:
     """In its own process; every turn has a new checkpoint."""
-    spark, epochs = session(), list[pa.Table]()
+    spark, epochs = session(MEMORY), list[pa.Table]()
     use_store(spark, HDFS, PARTITIONS)
     mode = "append" if query.output is Output.APPEND else "update"
     writer = answer(spark, query, directory).writeStream.outputMode(mode).trigger(availableNow=True)

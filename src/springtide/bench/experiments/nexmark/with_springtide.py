@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from springtide.bench.experiments.nexmark.turn import ANSWER, FILES_AN_EPOCH, LIMIT_S, Turn, as_told, course
+from springtide.bench.experiments.nexmark.turn import ANSWER, FILES_AN_EPOCH, LIMIT_S, MEMORY, Turn, as_told, course
 from springtide.bench.harness.arena import Arena, session
 from springtide.connectors import sinks
 from springtide.workloads.nexmark.queries.catalogue import Query
@@ -32,7 +32,9 @@ def _turn(query: Query, directory: Path, output: Path | None, scratch: Path) -> 
     kept = sinks.memory()
     app = build(query, directory, sinks.noop() if output is None else kept, files_an_epoch=FILES_AN_EPOCH)
     own = Path(tempfile.mkdtemp(prefix="springtide-", dir=scratch))
-    running = app.start(session(), checkpoint=str(own / "checkpoint"), local=str(own / "local"), until="available")
+    running = app.start(
+        session(MEMORY), checkpoint=str(own / "checkpoint"), local=str(own / "local"), until="available"
+    )
     try:
         reports = running.wait(LIMIT_S)
         if output is not None:
