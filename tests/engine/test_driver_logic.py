@@ -14,7 +14,7 @@ from springtide.blocks.errors import LineageBroken
 from springtide.blocks.manifest import Manifest, OperatorState
 from springtide.blocks.slice_set import SliceSet
 from springtide.blocks.store import LocalStore
-from springtide.engine.durability.spark_log import align, entry, fit, fitted, offsets, planned_us
+from springtide.engine.durability.spark_log import align, entry, fit, fitted, giving_rows, offsets, planned_us
 from springtide.engine.epoch.keyed_step import _advance
 from springtide.engine.epoch.source_progress import Progress
 from springtide.engine.lifecycle import report_log as reports
@@ -80,6 +80,11 @@ def test_progress_of_a_source_that_can_not_tell() -> None:
     assert (counted.rows_in, counted.lag_rows, counted.latency_s) == (12, None, None)
     published_again = progress.measure(manifest(0, 1), None)
     assert (published_again.rows_in, published_again.sources[0].rows_in) == (0, None)
+
+
+def test_sources_gave_rows_whose_offsets_moved() -> None:
+    assert giving_rows(("5", "-", "7"), ("6", "-", "7")) == (0,)
+    assert giving_rows((), ("5", "-", "7")) == (0, 2), "nobody had given anything before the first epoch"
 
 
 def test_what_was_read_counts_and_not_the_offsets() -> None:

@@ -22,6 +22,7 @@ from springtide.blocks.generation import current
 from springtide.blocks.store import LocalStore
 from springtide.engine.durability.spark_log import done, entries, entry, feed, fit, offsets, planned_us
 from springtide.engine.spark.internals import (
+    QUICK_LOCAL_LOGS,
     Executors,
     Nudges,
     Placement,
@@ -36,7 +37,7 @@ from springtide.engine.spark.internals import (
     spark_schema,
     worker_python,
 )
-from springtide.engine.spark.session import EPOCH_SETTINGS
+from springtide.engine.spark.session import EPOCH_SETTINGS, log_settings
 from springtide.engine.worker.task_context import WORKER_PROPERTY
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
@@ -69,6 +70,26 @@ def test_schemas_survive_the_way_to_spark_and_back() -> None:
     back = arrow_schema(spark_schema(schema))
     assert back.names == schema.names
     assert back.types == schema.types
+
+
+def test_logs_on_a_local_disk_are_written_the_quick_way(spark: "SparkSession", tmp_path: Path) -> None:
+    """Those of the query and those of its sources; the session is as it was."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.json").write_text('{"n": 1}')
+    (setting,) = QUICK_LOCAL_LOGS
+    app = App("logs")
+    app.source("rows", sources.files(str(tmp_path / "in"), schema="n BIGINT")).sink("out", sinks.noop())
+    running = app.start(spark, checkpoint=str(tmp_path / "checkpoint"), until="available")
+    try:
+        execution: Any = running.query._jsq.streamingQuery()
+        logs = [execution.offsetLog(), execution.commitLog(), execution.sources().apply(0).metadataLog()]
+        assert {log.fileManager().getClass().getName() for log in logs} == {QUICK_LOCAL_LOGS[setting]}
+        running.wait(60)
+    finally:
+        running.stop()
+    assert spark.conf.get(setting, None) != QUICK_LOCAL_LOGS[setting]
+    with log_settings(spark, "s3a://bucket/checkpoint", 10):
+        assert spark.conf.get(setting, None) != QUICK_LOCAL_LOGS[setting]
 
 
 def test_python_workers_are_forked_with_all_loaded(spark: "SparkSession") -> None:

@@ -1,0 +1,100 @@
+"""The rows of each source of a micro-batch, read without those of the others: it relies on how Spark makes a union."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+from spark_kit import parquet_epochs
+
+from springtide import App, sinks
+from springtide.engine.epoch import dataframes
+from springtide.engine.spark.internals import SourceRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+SCHEMA = pa.schema({"n": pa.int64()})
+Rows = dict[int, list[tuple[int, int]]]
+
+
+def tagged_union(spark: "SparkSession", place: Path, files: Sequence[Sequence[Sequence[int]]]) -> "DataFrame":
+    """A stream of each source's numbers, file by file, beside the number of the source."""
+    frames = []
+    for source, epochs in enumerate(files):
+        numbers = [[{"n": n} for n in epoch] for epoch in epochs]
+        opened = parquet_epochs(place / str(source), numbers, SCHEMA, "n BIGINT").open(spark, str(source))
+        frames.append(opened.rows.select(F.lit(source).alias("source"), "n"))
+    stream, *others = frames
+    for other in others:
+        stream = stream.union(other)
+    return stream
+
+
+def epochs_of(stream: "DataFrame", checkpoint: Path, seen: Any) -> None:
+    writer = stream.writeStream.foreachBatch(seen).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(120)
+    finally:
+        query.stop()
+
+
+def test_each_source_is_read_alone_also_while_others_are_silent(spark: "SparkSession", tmp_path: Path) -> None:
+    files = [[[1, 2], [3]], [[10]], [[20, 21], [], [22]]]
+    found: list[Rows] = []
+    giving = [(0, 1, 2), (0, 2), (2,)]
+    apart = SourceRows(spark)
+
+    def seen(batch: "DataFrame", epoch: int) -> None:
+        parts = apart.of(batch, giving[epoch])
+        assert parts is not None
+        assert sum(part._jdf.queryExecution().toRdd().getNumPartitions() for part in parts.values()) <= len(parts)
+        found.append({source: [tuple(row) for row in part.collect()] for source, part in parts.items()})
+
+    epochs_of(tagged_union(spark, tmp_path / "in", files), tmp_path / "checkpoint", seen)
+    assert found == [
+        {0: [(0, 1), (0, 2)], 1: [(1, 10)], 2: [(2, 20), (2, 21)]},
+        {0: [(0, 3)], 2: []},
+        {2: [(2, 22)]},
+    ]
+
+
+def test_no_row_is_taken_for_one_of_another_source(spark: "SparkSession", tmp_path: Path) -> None:
+    said: list[str] = []
+    apart = SourceRows(spark)
+
+    def seen(batch: "DataFrame", epoch: int) -> None:
+        assert apart.of(batch, (0,)) is None, "there are the rows of two sources"
+        parts = apart.of(batch, (1, 0))
+        assert parts is not None
+        with pytest.raises(PySparkException) as refused:
+            parts[0].collect()
+        said.append(str(refused.value))
+
+    epochs_of(tagged_union(spark, tmp_path / "in", [[[1]], [[10]]]), tmp_path / "checkpoint", seen)
+    assert "expected rows of source 0 alone, got one of source 1" in said[0]
+
+
+def test_an_app_reads_its_sources_apart(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of them is kept for a second reading, and an epoch of one source alone has its rows, too."""
+    files = [[[1, 2], [3]], [[10]]]
+    kept: list[Any] = []
+    monkeypatch.setattr(dataframes.EpochDataFrames, "_keep", lambda self, frame: kept.append(frame) or frame)
+    app = App("apart")
+    left, right = (
+        app.source(name, parquet_epochs(tmp_path / name, [[{"n": n} for n in e] for e in epochs], SCHEMA, "n BIGINT"))
+        for name, epochs in zip(("left", "right"), files, strict=True)
+    )
+    out = sinks.memory()
+    left.union("both", right).sink("out", out)
+    running = app.start(spark, checkpoint=str(tmp_path / "checkpoint"), until="available")
+    reports = running.wait(120)
+    running.stop()
+    assert not kept
+    assert {epoch: sorted(rows["n"].to_pylist()) for epoch, rows in out.epochs.items()} == {0: [1, 2, 10], 1: [3]}
+    assert [report.rows_in for report in reports] == [3, 1]
