@@ -10,15 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.dataflow.graph import Keyed
+from springtide.dataflow.graph import Keyed, Sides
 from springtide.engine.epoch.shuffle import RowShuffle, _instance_of
+from springtide.engine.worker.one_side import OneSide
 from springtide.engine.worker.parcel import INSTANCE
 from springtide.engine.worker.prepare import HASH
 from springtide.ids import InstanceId, WorkerId
 from springtide.plan.plan import OperatorPlan
 
 A, B = WorkerId("a"), WorkerId("b")
-NODE = cast(Keyed, SimpleNamespace(name="count"))
+NODE = cast(Keyed, SimpleNamespace(name="count", parents=("rows",), key=("id",)))
+SIDES = Sides("rows", ("left", "right"), (("id",), ("k",)), "count")
+
+
+COLUMNS = {
+    "left": pa.schema({"id": pa.string(), "x": pa.int64()}),
+    "right": pa.schema({"k": pa.string(), "id": pa.int32()}),
+}
+STRUCTS = [pa.field("__side_0", pa.struct({"x": pa.int64()})), pa.field("__side_1", pa.struct({"id": pa.int32()}))]
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,18 @@ class Task:
     traffic: bool = False
     written: str | None = None
     prepare: "Task | None" = None
+    side: OneSide | None = None
+
+
+class Graph(dict[str, Any]):
+    """Steps by name."""
+
+    def __init__(self, way: Any, *, of_sources: bool) -> None:
+        super().__init__(rows=way)
+        self.of_sources = of_sources
+
+    def reads_sources(self, step: str) -> bool:
+        return self.of_sources
 
 
 class Frame:
@@ -45,6 +66,10 @@ class Frame:
 
     def mapInArrow(self, function: Task, schema: object) -> "Frame":
         self.done += [function]
+        return self
+
+    def union(self, other: "Frame") -> "Frame":
+        self.done += [("union", *other.done)]
         return self
 
     def repartitionById(self, count: int, column: str) -> "Frame":
@@ -62,6 +87,7 @@ class Step:
     traffic: bool = False
     written: tuple[str, ...] = ()
     parts: tuple[WorkerId, ...] = (A, B)
+    way: Any = None
 
     def shuffled(self, *, few_rows: bool) -> list[Any]:
         frame = Frame()
@@ -69,11 +95,13 @@ class Step:
         frames = SimpleNamespace(
             written_for=lambda step: self.written,
             input_of=lambda step: frame,
-            bound=SimpleNamespace(graph=SimpleNamespace(reads_sources=lambda step: not self.traffic)),
+            sides_of=lambda step: [frame, Frame()],
+            bound=SimpleNamespace(graph=Graph(self.way, of_sources=not self.traffic), schemas=COLUMNS),
             parts=lambda written, by_worker: [SimpleNamespace(worker=worker) for worker in self.parts],
             read=lambda parts, rows: (frame, "blocks"),
         )
-        prepare = Task("prepare", rows=pa.schema([("id", self.key)]), traffic=self.traffic)
+        sides = [] if self.way is None else STRUCTS
+        prepare = Task("prepare", rows=pa.schema([("id", self.key), *sides]), traffic=self.traffic)
         pool = SimpleNamespace(spread=self._noted("spread"), place=self._noted("place"))
         way = RowShuffle(cast(Any, frames), cast(Any, pool), share, cast(Any, prepare), cast(Any, Task("update")))
         way(NODE, few_rows=few_rows)
@@ -119,6 +147,30 @@ def test_many_rows_are_prepared_before_the_shuffle() -> None:
 
 def test_what_a_keyed_step_has_written_is_read_where_it_lies() -> None:
     assert names(Step(traffic=True).shuffled(few_rows=False))[0] == "select", "not spread"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64()], ids=str)
+def test_many_rows_of_several_inputs_are_prepared_by_themselves(kind: pa.DataType) -> None:
+    """A column may have the name that the key has on the first side."""
+    done = Step(kind, way=SIDES).shuffled(few_rows=False)
+    assert names(done) == ["spread", "select", "prepare", "union", "shuffle", "place", "update"]
+    hashed = [[], []] if kind == pa.int64() else [[f"xxhash64(`{key}`) AS `{HASH}`"] for key in ("id", "k")]
+    assert selected(done) == [*hashed[0], "`id` AS `id`", "`x` AS `__side_0.0`"]
+    union = next(each for each in done if isinstance(each, tuple) and each[0] == "union")
+    assert selected(list(union[1:])) == [*hashed[1], "`k` AS `id`", "`id` AS `__side_1.0`"]
+    prepared = [each.side.number for each in (*done, *union) if isinstance(each, Task) and each.side is not None]
+    assert prepared == [0, 1]
+
+
+def test_few_rows_of_several_inputs_go_together() -> None:
+    assert names(Step(way=SIDES).shuffled(few_rows=True)) == [
+        "spread",
+        "select",
+        "select",
+        "shuffle",
+        "place",
+        "update",
+    ]
 
 
 def test_whole_numbers_are_hashed_in_python_and_others_by_spark() -> None:

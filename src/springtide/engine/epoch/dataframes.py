@@ -134,6 +134,11 @@ class EpochDataFrames:
         node = self.bound.graph[consumer]
         return self._rows(node.parents[0] if isinstance(node, Keyed) else consumer, consumer)
 
+    def sides_of(self, consumer: str) -> list[DataFrame]:
+        """The rows of each input of a keyed step that has several, after shedding."""
+        way = self.bound.graph[self.bound.graph[consumer].parents[0]]
+        return [self._rows(parent, consumer) for parent in way.parents]
+
     def written_for(self, consumer: str) -> tuple[BlockRef, ...]:
         """The blocks that hold a keyed step's input as it is; none if anything is to be done to it on the way."""
         graph, schemas = self.bound.graph, self.bound.schemas

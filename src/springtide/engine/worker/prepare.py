@@ -11,6 +11,7 @@ import pyarrow as pa
 from springtide import codec
 from springtide.engine.wire.commit_record import MapStats
 from springtide.engine.worker.hot_keys import hot_keys
+from springtide.engine.worker.one_side import OneSide
 from springtide.engine.worker.parcel import pack, parcel, pieces
 from springtide.engine.worker.read_blocks import ReadBlocks
 from springtide.engine.worker.task_context import here, naming, partition, settle
@@ -53,6 +54,8 @@ class PrepareRows:
     """The rows come from a keyed step: tell how many bytes go where."""
     written: ReadBlocks | None = None
     """The blocks that hold the rows, if what comes are their numbers."""
+    side: OneSide | None = None
+    """The side that the rows are of, if what comes are those of one input of several."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
@@ -72,6 +75,7 @@ class PrepareRows:
         """
         began = time.perf_counter() + FIRST_ROWS_S
         rows = batches if self.written is None else self.written(batches)
+        rows = rows if self.side is None else self.side(rows)
         for chunk in _chunks(rows):
             arrival, hot = self._arrive(chunk)
             seen = (arrival.rows_in, arrival.late_rows, arrival.malformed_rows, arrival.newest_us)
