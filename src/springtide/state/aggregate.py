@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from springtide.state.accumulators import Accumulators, KeyedBy, Mask, Parts
 from springtide.state.aggregates import Aggregate
 from springtide.state.ahead import believed, newest
 from springtide.state.clock import Clock
+from springtide.state.keys import Indices
 from springtide.state.lateness import of_window
 from springtide.state.layout import EXPIRES, KEY, POSITION, STATE, Layout, one_array
-from springtide.state.logic import BEGINNING_US, VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
+from springtide.state.logic import VALUE, Arrival, Changes, Closed, Groups, Moment, Segment
 from springtide.state.position import Positions
 from springtide.state.wide import narrowed, wide_schema, widened
 from springtide.state.window import FINAL, WINDOW_END, WINDOW_START, Window, spread
@@ -61,30 +63,88 @@ class AggregateLogic:
         return pa.schema(fields)
 
     def arrive(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> Arrival:
-        rows_in, late, malformed, ahead, newest_us = rows.num_rows, 0, 0, 0, BEGINNING_US
-        rows = widened(rows)
-        if self.window is not None:
-            times, valid = self.window.times(rows, moment.watermark_us)
-            timely = believed(times, valid, self.window.ahead_us, moment)
-            malformed, ahead = int((~valid).sum()), int((valid & ~timely).sum())
-            newest_us = newest(times, timely)
-            pairs, starts = self.window.assign(times)
-            open_ = timely[pairs] & (starts + self.window.size_us > moment.watermark_us)
-            lateness = of_window(self.window)
-            late = 0 if lateness is None else int((timely & lateness.of(times, moment)).sum())
-            pairs, starts = pairs[open_], starts[open_]
-            picked = pa.array(pairs)
-            positions = spread(positions[pairs], starts, self.slices)
-            begins = pa.array(starts, pa.int64()).view(self.window.kind(self.rows))
-            keys = [*(k.take(picked) for k in keys), begins]
-            rows = rows.take(picked)
+        rows_in, rows = rows.num_rows, widened(rows)
+        if self.window is None:
+            return Arrival(self._summarised(positions, keys, rows, moment), rows_in)
+        times, valid = self.window.times(rows, moment.watermark_us)
+        timely = believed(times, valid, self.window.ahead_us, moment)
+        malformed, ahead = int((~valid).sum()), int((valid & ~timely).sum())
+        lateness = of_window(self.window)
+        late = 0 if lateness is None else int((timely & lateness.of(times, moment)).sum())
+        kept = np.flatnonzero(timely)
+        if self.window.panes > 1:
+            ready = self._by_panes(positions, keys, rows, times, kept, moment)
+        else:
+            pairs, starts = self.window.assign(times[kept])
+            ready = self._by_windows(positions, keys, rows, kept[pairs], starts, moment)
+        return Arrival(ready, rows_in, late, malformed, (newest(times, timely),), ahead)
+
+    def _summarised(self, positions: Positions, keys: list[pa.Array], rows: pa.Table, moment: Moment) -> pa.Table:
+        """What is known of each key by these rows, in the order of positions."""
         segment = Segment.of(positions, keys)
+        named = KeyedBy(self.layout.key.names, segment.keys)
+        return self._table(
+            segment, self._accumulators.summarise(rows, segment.order, segment.starts, moment.kept, named)
+        )
+
+    def _by_windows(
+        self,
+        positions: Positions,
+        keys: list[pa.Array],
+        rows: pa.Table,
+        pairs: Indices,
+        starts: npt.NDArray[np.int64],
+        moment: Moment,
+    ) -> pa.Table:
+        """The same by window: row `pairs[i]` is in the one that starts at `starts[i]`, if that is still open."""
+        assert self.window is not None
+        open_ = starts + self.window.size_us > moment.watermark_us
+        pairs, starts = pairs[open_], starts[open_]
+        picked = pa.array(pairs)
+        keyed = [*(key.take(picked) for key in keys), self._begins(starts)]
+        return self._summarised(spread(positions[pairs], starts, self.slices), keyed, rows.take(picked), moment)
+
+    def _by_panes(
+        self,
+        positions: Positions,
+        keys: list[pa.Array],
+        rows: pa.Table,
+        times: npt.NDArray[np.int64],
+        kept: Indices,
+        moment: Moment,
+    ) -> pa.Table:
+        """The same for windows that overlap: rows are summarised once by pane, and each window combines its panes."""
+        assert self.window is not None
+        panes = times[kept] - times[kept] % self.window.slide_us
+        open_ = panes + self.window.size_us > moment.watermark_us
+        kept, panes = kept[open_], panes[open_]
+        picked = pa.array(kept)
+        by_pane = Segment.of(
+            spread(positions[kept], panes, self.slices), [*(key.take(picked) for key in keys), self._begins(panes)]
+        )
+        named = KeyedBy(self.layout.key.names, by_pane.keys)
+        of_pane = self._accumulators.summarise(rows.take(picked), by_pane.order, by_pane.starts, moment.kept, named)
+        firsts = by_pane.order.to_numpy()[by_pane.starts]
+        pairs, starts = self.window.assign(panes[firsts])
+        open_ = starts + self.window.size_us > moment.watermark_us
+        pairs, starts = pairs[open_], starts[open_]
+        picked = pa.array(pairs)
+        segment = Segment.of(
+            spread(positions[kept[firsts[pairs]]], starts, self.slices),
+            [*(key.take(picked) for key in by_pane.keys[:-1]), self._begins(starts)],
+        )
+        parts = {name: part.take(picked).take(segment.order) for name, part in of_pane.items()}
+        named = KeyedBy(self.layout.key.names, segment.keys)
+        return self._table(segment, self._accumulators.combine(parts, segment.starts, named))
+
+    def _begins(self, starts: npt.NDArray[np.int64]) -> pa.Array:
+        assert self.window is not None
+        return pa.array(starts, pa.int64()).view(self.window.kind(self.rows))
+
+    def _table(self, segment: Segment, parts: Parts) -> pa.Table:
         columns = {POSITION: pa.array(segment.positions)}
         columns |= {KEY + n: k for n, k in zip(self.layout.key.names, segment.keys, strict=True)}
-        named = KeyedBy(self.layout.key.names, segment.keys)
-        parts = self._accumulators.summarise(rows, segment.order, segment.starts, moment.kept, named)
-        columns |= {VALUE + name: part for name, part in parts.items()}
-        return Arrival(pa.table(columns), rows_in, late, malformed, (newest_us,), ahead)
+        return pa.table(columns | {VALUE + name: part for name, part in parts.items()})
 
     def update(self, groups: Groups, moment: Moment) -> Changes:
         known, named = np.flatnonzero(groups.known), KeyedBy(groups.keys.column_names, groups.keys.columns)

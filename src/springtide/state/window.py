@@ -77,6 +77,11 @@ class Window:
             return np.full(rows.num_rows, now_us), np.ones(rows.num_rows, np.bool_)
         return event_times(rows.column(self.column))
 
+    @property
+    def panes(self) -> int:
+        """How many panes as long as the slide a window is made of; 1 if it is not made of whole ones."""
+        return self.size_us // self.slide_us if self.size_us % self.slide_us == 0 else 1
+
     def assign(self, event_us: npt.NDArray[np.int64]) -> tuple[Indices, npt.NDArray[np.int64]]:
         """For every (row, window) pair: the row's number and the window's start."""
         last = event_us - event_us % self.slide_us
