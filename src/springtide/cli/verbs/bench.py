@@ -300,6 +300,6 @@ def shed(
 
 def _publish(bench: Bench, out: Path, as_json: bool) -> None:
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    with without_jvm_warnings(), console.status(f"{type(bench).__name__}: the contestants take turns"):
-        findings = bench.run()
+    with without_jvm_warnings(), console.status(f"{type(bench).__name__}: the contestants take turns") as status:
+        findings = bench.run(status.update) if isinstance(bench, NexmarkBench) else bench.run()
     findings.publish(out, as_json=as_json, console=console)

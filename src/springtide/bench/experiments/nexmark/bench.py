@@ -4,6 +4,7 @@ All read the same Parquet files, as fast as they can, on the same cores. Springt
 table an epoch, and both write a checkpoint on the same disk. Flink takes what it can get, and makes no checkpoints.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -41,7 +42,8 @@ class NexmarkBench:
         """A smaller one."""
         return cls(min(events, 300_000), queries or QUICK, 300_000, epochs=3, rounds=1)
 
-    def run(self) -> Findings:
+    def run(self, tell: Callable[[str], object] = lambda where: None) -> Findings:
+        """`tell` is told where the experiment is, as it takes a while."""
         queries, parts = chosen(self.queries), self.epochs * FILES_AN_EPOCH
         with arena("nexmark") as place, ExitStack() as stack:
             events, compared = (
@@ -52,7 +54,10 @@ class NexmarkBench:
             if python := installed():
                 contestants.append(stack.enter_context(flink(python, place.scratch)))
             rotation = Rotation(contestants, events, Oracle(compared), place.scratch, self.rounds)
-            results = [rotation.result(query) for query in queries]
+            results = []
+            for number, query in enumerate(queries, start=1):
+                tell(f"{query.name}, {query.title.lower()}: {number} of {len(queries)} queries")
+                results.append(rotation.result(query))
         load: dict[str, Figures] = {
             "events": self.events,
             "compared": self.compared,
