@@ -155,9 +155,9 @@ def test_many_rows_of_several_inputs_are_prepared_by_themselves(kind: pa.DataTyp
     done = Step(kind, way=SIDES).shuffled(few_rows=False)
     assert names(done) == ["spread", "select", "prepare", "union", "shuffle", "place", "update"]
     hashed = [[], []] if kind == pa.int64() else [[f"xxhash64(`{key}`) AS `{HASH}`"] for key in ("id", "k")]
-    assert selected(done) == [*hashed[0], "`id` AS `id`", "`x` AS `__side_0.0`"]
+    assert selected(done) == [*hashed[0], "`id` AS `id`", "`x` AS `__own_0`"]
     union = next(each for each in done if isinstance(each, tuple) and each[0] == "union")
-    assert selected(list(union[1:])) == [*hashed[1], "`k` AS `id`", "`id` AS `__side_1.0`"]
+    assert selected(list(union[1:])) == [*hashed[1], "`k` AS `id`", "`id` AS `__own_0`"]
     prepared = [each.side.number for each in (*done, *union) if isinstance(each, Task) and each.side is not None]
     assert prepared == [0, 1]
 

@@ -8,6 +8,9 @@ import pyarrow as pa
 
 from springtide.state.sides import ROW, SIDE, side_column, side_schemas
 
+OWN = "__own"
+"""How the names of a side's own columns begin on their way. Spark takes a dot in a name for a part of it."""
+
 
 @dataclass(frozen=True)
 class OneSide:
@@ -24,7 +27,7 @@ class OneSide:
     @property
     def places(self) -> list[str]:
         """Names for the side's own columns on their way."""
-        return [f"{side_column(self.number)}.{i}" for i, name in enumerate(self._own.names) if name != ROW]
+        return [f"{OWN}_{i}" for i, name in enumerate(self._own.names) if name != ROW]
 
     @property
     def _own(self) -> pa.Schema:
