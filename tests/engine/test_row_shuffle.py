@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from springtide.dataflow.graph import Keyed, Sides
+from springtide.engine.epoch import shuffle
 from springtide.engine.epoch.shuffle import RowShuffle, _instance_of
 from springtide.engine.worker.one_side import OneSide
 from springtide.engine.worker.parcel import INSTANCE
@@ -60,21 +61,20 @@ class Frame:
     def __init__(self) -> None:
         self.done: list[Any] = []
 
-    def selectExpr(self, *expressions: str) -> "Frame":
-        self.done += [("select", *expressions)]
-        return self
-
-    def mapInArrow(self, function: Task, schema: object) -> "Frame":
-        self.done += [function]
-        return self
-
     def union(self, other: "Frame") -> "Frame":
-        self.done += [("union", *other.done)]
+        return self.noted(("union", *other.done))
+
+    def noted(self, what: Any) -> "Frame":
+        self.done.append(what)
         return self
 
-    def repartitionById(self, count: int, column: str) -> "Frame":
-        self.done += [("shuffle", count, column)]
-        return self
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be done to a DataFrame is noted."""
+    monkeypatch.setattr(shuffle, "select", lambda rows, columns: rows.noted(("select", *columns)))
+    monkeypatch.setattr(shuffle, "map_in_arrow", lambda rows, function, output: rows.noted(function))
+    monkeypatch.setattr(shuffle, "by_number", lambda rows, count, column: rows.noted(("shuffle", count, column)))
 
 
 @dataclass
@@ -110,8 +110,7 @@ class Step:
     @staticmethod
     def _noted(what: str) -> Any:
         def note(frame: Frame, *workers: Any) -> Frame:
-            frame.done += [(what, *workers)]
-            return frame
+            return frame.noted((what, *workers))
 
         return note
 

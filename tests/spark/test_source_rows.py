@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 from spark_kit import parquet_epochs
 
@@ -27,7 +27,7 @@ def tagged_union(spark: "SparkSession", place: Path, files: Sequence[Sequence[Se
     frames = []
     for source, epochs in enumerate(files):
         numbers = [[{"n": n} for n in epoch] for epoch in epochs]
-        opened = parquet_epochs(place / str(source), numbers, SCHEMA, "n BIGINT").open(spark, str(source))
+        opened = parquet_epochs(place / str(source), numbers, SCHEMA, "n BIGINT").open(spark, str(source), placed=False)
         frames.append(opened.rows.select(F.lit(source).alias("source"), "n"))
     stream, *others = frames
     for other in others:
@@ -72,7 +72,7 @@ def test_no_row_is_taken_for_one_of_another_source(spark: "SparkSession", tmp_pa
         assert apart.of(batch, (0,)) is None, "there are the rows of two sources"
         parts = apart.of(batch, (1, 0))
         assert parts is not None
-        with pytest.raises(PySparkException) as refused:
+        with pytest.raises(Py4JJavaError) as refused:
             parts[0].collect()
         said.append(str(refused.value))
 

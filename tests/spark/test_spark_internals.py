@@ -14,6 +14,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 from spark_hash import hash_bytes, hash_int, hash_long, signed
 from waiting import wait_until
 
@@ -27,12 +28,15 @@ from springtide.engine.spark.internals import (
     Nudges,
     Placement,
     arrow_schema,
+    by_number,
     executor_place,
     file_system_fault,
     hadoop_version,
     jvm_pid,
     live_heap_bytes,
+    map_in_arrow,
     pickled_by_value,
+    select,
     silent_log,
     spark_schema,
     worker_python,
@@ -78,7 +82,7 @@ def test_logs_on_a_local_disk_are_written_the_quick_way(spark: "SparkSession", t
     (tmp_path / "in" / "one.json").write_text('{"n": 1}')
     (setting,) = QUICK_LOCAL_LOGS
     app = App("logs")
-    app.source("rows", sources.files(str(tmp_path / "in"), schema="n BIGINT")).sink("out", sinks.noop())
+    app.source("rows", sources.files(str(tmp_path / "in"), format="json", schema="n BIGINT")).sink("out", sinks.noop())
     running = app.start(spark, checkpoint=str(tmp_path / "checkpoint"), until="available")
     try:
         execution: Any = running.query._jsq.streamingQuery()
@@ -323,3 +327,33 @@ def test_file_systems_that_spark_has_and_lacks(spark: "SparkSession") -> None:
 def test_the_jvm_tells_its_process_and_what_is_alive_in_its_heap(spark: "SparkSession") -> None:
     assert Path(f"/proc/{jvm_pid(spark)}/comm").read_text().startswith("java")
     assert 1 << 20 < live_heap_bytes(spark) < 4 << 30
+
+
+def test_frames_that_are_made_in_one_call_are_those_that_spark_makes(spark: "SparkSession") -> None:
+    rows = spark.range(0, 6, 1, 2).selectExpr("id", "id * 2 AS twice", "'x' AS `a b`")
+
+    def doubled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([batch.column("twice"), batch.column("id")], ["twice", "id"])
+
+    output = StructType([StructField("twice", LongType()), StructField("id", LongType())])
+    ours, theirs = map_in_arrow(rows, doubled, output), rows.mapInArrow(doubled, output)
+    assert ours.schema == theirs.schema
+    # A column that is not asked for afterwards is one that the function needs.
+    assert ours.select("id").collect() == theirs.select("id").collect()
+    assert (
+        select(rows, ["id + 1 AS `c.d`", "`a ``b`"]).collect()
+        == rows.selectExpr("id + 1 AS `c.d`", "`a ``b`").collect()
+    )
+    assert by_number(rows, 3, "id").rdd.glom().map(len).collect() == [2, 2, 2]
+
+
+def test_a_large_function_is_broadcast(spark: "SparkSession") -> None:
+    ballast = bytes(2 << 20)
+
+    def weighed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"bytes": [len(ballast)] * batch.num_rows})
+
+    found = map_in_arrow(spark.range(0, 2, 1, 1), weighed, StructType([StructField("bytes", LongType())]))
+    assert [row.bytes for row in found.collect()] == [2 << 20] * 2

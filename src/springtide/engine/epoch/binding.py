@@ -1,7 +1,7 @@
 """The graph bound to columns: each step's schema is known, and every mismatch found, before the first epoch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, Sides, Sink, Source
 from springtide.dataflow.source_spec import CORRUPT
 from springtide.engine.epoch.build_step import build, first_lines
+from springtide.engine.epoch.sides_together import Columns, columns_of, together
 from springtide.engine.shedding.utility import worth
 from springtide.engine.spark.internals import arrow_schema, spark_schema
 from springtide.engine.worker.parcel import INSTANCE
@@ -31,6 +32,8 @@ class BoundGraph:
     graph: Graph
     schemas: Mapping[str, pa.Schema]
     logics: Mapping[str, Logic]
+    sides: Mapping[str, Columns] = field(default_factory=dict)
+    """By way of several streams into a step: the columns of each."""
 
     @property
     def layouts(self) -> dict[str, Layout]:
@@ -58,6 +61,7 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
     frames: dict[str, DataFrame] = {}
     schemas: dict[str, pa.Schema] = {}
     logics: dict[str, Logic] = {}
+    sides: dict[str, Columns] = {}
     for node in graph:
         if isinstance(node, Source):
             empty = spark.createDataFrame([], sources[node.name].schema)
@@ -67,14 +71,17 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
             _check_estimates(node, graph)
             logics[node.name] = _bind_keyed(node, schemas[node.parents[0]], slices)
             frames[node.name] = spark.createDataFrame([], spark_schema(logics[node.name].output))
+        elif isinstance(node, Sides):
+            check_sides(node, schemas)
+            parents = [frames[parent] for parent in node.parents]
+            sides[node.name] = columns_of(node, [parent.schema for parent in parents])
+            frames[node.name] = together(parents, sides[node.name])
         else:
-            if isinstance(node, Sides):
-                check_sides(node, schemas)
             frames[node.name] = build(node, [frames[parent] for parent in node.parents])
         schemas[node.name] = arrow_schema(frames[node.name].schema)
         if isinstance(node, Sink):
             _check_sink(node, schemas[node.name])
-    return BoundGraph(graph, schemas, logics)
+    return BoundGraph(graph, schemas, logics, sides)
 
 
 def _check_utility(node: Source, rows: DataFrame) -> None:

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from springtide.blocks.block import BlockRef
-from springtide.dataflow.graph import Keyed, Late, Source
-from springtide.dataflow.source_spec import CORRUPT
+from springtide.dataflow.graph import Keyed, Late, Sides, Source
 from springtide.engine.epoch.binding import BoundGraph
 from springtide.engine.epoch.build_step import build
 from springtide.engine.epoch.inputs import Inputs
+from springtide.engine.epoch.sides_together import together
 from springtide.engine.pool.protocol import ExecutorPool
 from springtide.engine.shedding.rows_taken import Taken
 from springtide.engine.shedding.sampler import (
@@ -31,7 +30,7 @@ from springtide.engine.shedding.sampler import (
     of_step,
     tally_steps,
 )
-from springtide.engine.spark.internals import spark_schema
+from springtide.engine.spark.internals import map_in_arrow, spark_schema
 from springtide.engine.worker.read_blocks import ReadBlocks
 from springtide.engine.worker.stateless import LateRows
 from springtide.ids import Epoch, WorkerId
@@ -264,12 +263,14 @@ class EpochDataFrames:
             return self._produced(step).shed(share) if share < 1 else self._from_blocks(step)
         if isinstance(node, Source):
             if self._inputs.sheds:  # Rows that are needed more than once were kept as they were decoded.
-                return _as_declared(self._produced(step).shed(shares[0][1]))
-            frame = _as_declared(self._sources[step])
+                return self._inputs.fitting(step, self._produced(step).shed(shares[0][1]))
+            frame = self._inputs.fitting(step, self._sources[step])
         else:
-            frame = build(node, [self._rows(parent, consumer) for parent in node.parents])
+            parents = [self._rows(parent, consumer) for parent in node.parents]
+            frame = together(parents, self.bound.sides[step]) if isinstance(node, Sides) else build(node, parents)
             if isinstance(node, Late):
-                frame = frame.mapInArrow(LateRows(node.step, node.lateness, self.moments[node.step]), frame.schema)
+                late = LateRows(node.step, node.lateness, self.moments[node.step])
+                frame = map_in_arrow(frame, late, spark_schema(self.bound.schemas[step]))
         fresh = isinstance(node, Source) or self.bound.graph.reads_sources(step)
         return self._keep(frame) if fresh and self._uses[form] > 1 else frame
 
@@ -279,7 +280,7 @@ class EpochDataFrames:
         if not refs:
             return self._spark.createDataFrame([], spark_schema(schema))
         numbers, read = self.read(self.parts(refs), schema)
-        return numbers.mapInArrow(read, spark_schema(schema))
+        return map_in_arrow(numbers, read, spark_schema(schema))
 
     def _readers(self, refs: Sequence[BlockRef]) -> list[WorkerId]:
         """By block: the worker that wrote it, or any if that one is gone."""
@@ -292,9 +293,3 @@ class EpochDataFrames:
         kept = frame.persist()
         self._kept.append(kept)
         return kept
-
-
-def _as_declared(frame: DataFrame) -> DataFrame:
-    """Rows that fit the schema, with its columns; the others stay only if the app has a way for them."""
-    fitting = frame.filter(F.col(CORRUPT).isNull()) if CORRUPT in frame.columns else frame
-    return fitting.drop(CORRUPT)

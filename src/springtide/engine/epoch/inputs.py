@@ -14,7 +14,7 @@ from springtide.dataflow.graph import Graph, Source
 from springtide.dataflow.source_spec import CORRUPT, MALFORMED
 from springtide.engine.shedding.rows_taken import Taken
 from springtide.engine.shedding.sampler import LOT, below, lot
-from springtide.engine.spark.internals import Mark, RowCounter, SourceRows
+from springtide.engine.spark.internals import Mark, RowCounter, SourceRows, select
 from springtide.ids import Epoch
 
 TAG = "__source"
@@ -44,6 +44,8 @@ class Inputs:
     sheds: bool
     counter: RowCounter | None = None
     """Counts an epoch's rows; None if the offsets of all sources tell how many there are."""
+    marking: frozenset[str] = frozenset()
+    """The sources whose rows say in a column whether they fit the schema."""
     apart: SourceRows | None = None
     """Reads the rows of each source alone; None if there is only one, or if records are shed on the way."""
 
@@ -60,7 +62,8 @@ class Inputs:
             for frame in others:
                 stream = stream.unionByName(frame)
         apart = SourceRows(spark) if len(frames) > 1 and not graph.may_shed else None
-        return cls(stream, opened, graph.may_shed, counter, apart)
+        marking = frozenset(name for name, each in opened.items() if CORRUPT in each.rows.columns)
+        return cls(stream, opened, graph.may_shed, counter, marking, apart)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,13 +109,23 @@ class Inputs:
         found = None if self.apart is None else self.apart.of(batch, giving)
         if found is None:
             return None
-        nothing = batch.filter(F.lit(False))
-        return {name: found.get(i, nothing).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)}
+        rows = {}
+        for i, name in enumerate(self.names):
+            own = found[i] if i in found else batch.filter(F.lit(False))
+            rows[name] = select(own, [f"{_struct(i)}.*"])
+        return rows
 
     def rows(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows, with nothing shed."""
         found = self.split(batch)
         return {name: self.opened[name].decode(found[name], ()) for name in found} if self.sheds else found
+
+    def fitting(self, source: str, rows: DataFrame) -> DataFrame:
+        """Of a source's rows, those that fit its schema, with its columns alone.
+
+        The others stay only if the app has a way for them.
+        """
+        return rows.filter(F.col(CORRUPT).isNull()).drop(CORRUPT) if source in self.marking else rows
 
     def scanned(self, batch: DataFrame, epoch: Epoch, most: Mapping[str, float]) -> DataFrame:
         """The records that somebody wants, each with its lot; by source, `most` is the largest share of all.

@@ -16,6 +16,7 @@ from springtide.engine.epoch.shuffle import RowShuffle
 from springtide.engine.executors.scheduler_pools import priority
 from springtide.engine.ownership.standby import Backup, Kept
 from springtide.engine.pool.protocol import ExecutorPool
+from springtide.engine.spark.internals import map_in_arrow
 from springtide.engine.wire.commit_record import RECORD, CommitRecord, MapStats
 from springtide.engine.wire.job_errors import explain
 from springtide.engine.wire.retry_signals import Replan
@@ -152,7 +153,7 @@ def run_capture(step: str, frames: EpochDataFrames, setting: Setting) -> tuple[t
     start = time.perf_counter()
     capture = Capture(step, setting.epoch, setting.storage, frames.bound.schemas[step])
     rows = setting.pool.spread(frames.input_of(step))
-    records = _collect(rows.mapInArrow(capture, RECORD), step, setting, frames.bound.graph)
+    records = _collect(map_in_arrow(rows, capture, RECORD), step, setting, frames.bound.graph)
     stats = sum((r.stats for r in records), MapStats())
     report = OperatorReport(
         step,

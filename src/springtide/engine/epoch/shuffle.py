@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame
 
 from springtide.blocks.block import BlockRef
 from springtide.dataflow.graph import Keyed, Sides
-from springtide.engine.epoch.build_step import quoted
 from springtide.engine.epoch.dataframes import EpochDataFrames
+from springtide.engine.epoch.sql import quoted
 from springtide.engine.pool.protocol import ExecutorPool
+from springtide.engine.spark.internals import by_number, map_in_arrow, select
 from springtide.engine.wire.commit_record import RECORD
 from springtide.engine.worker.one_side import OneSide
 from springtide.engine.worker.parcel import INSTANCE, PARCEL
@@ -45,9 +46,9 @@ class RowShuffle:
         if unprepared:
             addressed = self._with_hash(rows, _instance_of(self.share.instance_of))
             return self._shuffled(addressed, replace(self.update, prepare=self.prepare))
-        columns = map(quoted, self.prepare.rows.names)
-        ready = rows.selectExpr(*columns) if self._hashes_itself else self._with_hash(rows)
-        return self._shuffled(ready.mapInArrow(self.prepare, PARCEL))
+        columns = [quoted(name) for name in self.prepare.rows.names]
+        ready = select(rows, columns) if self._hashes_itself else self._with_hash(rows)
+        return self._shuffled(map_in_arrow(ready, self.prepare, PARCEL))
 
     def _each_side(self, node: Keyed, way: Sides) -> DataFrame:
         """The parcels of all sides, each prepared by itself: Spark writes no columns of other sides for its rows."""
@@ -60,8 +61,8 @@ class RowShuffle:
             # By place: a column of this side may have the name of the first side's key.
             own = [f"{name} AS `{place}`" for place, name in zip(side.places, own, strict=True)]
             hashed = [] if self._hashes_itself else [f"{self._hash(way.keys[number])} AS `{HASH}`"]
-            ready = self._spread(rows, node).selectExpr(*hashed, *key, *own)
-            parcels.append(ready.mapInArrow(replace(self.prepare, side=side), PARCEL))
+            ready = select(self._spread(rows, node), [*hashed, *key, *own])
+            parcels.append(map_in_arrow(ready, replace(self.prepare, side=side), PARCEL))
         return reduce(lambda some, more: some.union(more), parcels)
 
     def _spread(self, rows: DataFrame, node: Keyed) -> DataFrame:
@@ -74,12 +75,12 @@ class RowShuffle:
         numbers, read = self.frames.read(parts, self.prepare.rows)
         prepare = replace(self.prepare, written=read)
         if [part.worker for part in parts] == [*self.share.worker_of] and len(parts) == 1 and not self.share.replicas:
-            return numbers.mapInArrow(replace(self.update, prepare=prepare), RECORD)
-        return self._shuffled(numbers.mapInArrow(prepare, PARCEL))
+            return map_in_arrow(numbers, replace(self.update, prepare=prepare), RECORD)
+        return self._shuffled(map_in_arrow(numbers, prepare, PARCEL))
 
     def _shuffled(self, addressed: DataFrame, update: Update | None = None) -> DataFrame:
-        by_instance = addressed.repartitionById(self.share.instances, INSTANCE)
-        return self.pool.place(by_instance, self.share.worker_of).mapInArrow(update or self.update, RECORD)
+        by_instance = by_number(addressed, self.share.instances, INSTANCE)
+        return map_in_arrow(self.pool.place(by_instance, self.share.worker_of), update or self.update, RECORD)
 
     @property
     def _hashes_itself(self) -> bool:
@@ -87,13 +88,10 @@ class RowShuffle:
         return [self.prepare.rows.field(name).type for name in self.prepare.key] == [pa.int64()]
 
     def _with_hash(self, frame: DataFrame, *more: str) -> DataFrame:
-        """The step's input with the hash of its key.
-
-        Expressions as text cross into the JVM in one call; columns would take one each.
-        """
+        """The step's input with the hash of its key."""
         names = map(quoted, self.prepare.rows.names)
-        with_hash = frame.selectExpr(f"{self._hash(self.prepare.key)} AS `{HASH}`", *names)
-        return with_hash.selectExpr("*", *more) if more else with_hash
+        with_hash = select(frame, [f"{self._hash(self.prepare.key)} AS `{HASH}`", *names])
+        return select(with_hash, ["*", *more]) if more else with_hash
 
     def _hash(self, names: Sequence[str]) -> str:
         """The hash of a key in these columns, as SQL; zero has one hash, whatever its sign."""

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from springtide.engine.spark.capacity import BOX_MEMORY_MB, SLOTS
 from springtide.engine.spark.internals import (
     QUICK_LOCAL_LOGS,
     Executors,
+    classes_of_logs,
     close_executor_files,
     guard_callbacks,
     jvm_variable,
@@ -296,7 +297,8 @@ def log_settings(spark: SparkSession, checkpoint: str, epochs: int) -> Iterator[
     try:
         for key, value in ours.items():
             spark.conf.set(key, value)
-        yield
+        with classes_of_logs(spark) if on_local_disk(checkpoint) else nullcontext():
+            yield
     finally:
         for key, old in before.items():
             if old is None:

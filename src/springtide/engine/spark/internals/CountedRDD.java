@@ -22,17 +22,22 @@ public final class CountedRDD extends RDD {
     private final int[] columns;
 
     /**
-     * Mark i is column columns[i] of the row if structs[i] is negative, or else of the struct at structs[i], which has
-     * sizes[i] fields.
+     * Each mark is three numbers: the place of a struct in the row, how many fields it has, and the place of the marked
+     * column in it. If the struct's place is negative, the column is the row's own. A space stands between numbers.
      */
-    public CountedRDD(
-            RDD parent, CollectionAccumulator told, int sources, int[] structs, int[] sizes, int[] columns) {
+    public CountedRDD(RDD parent, CollectionAccumulator told, int sources, String marks) {
         super(parent, parent.elementClassTag());
         this.told = told;
         this.sources = sources;
-        this.structs = structs;
-        this.sizes = sizes;
-        this.columns = columns;
+        String[] numbers = marks.isEmpty() ? new String[0] : marks.split(" ");
+        structs = new int[numbers.length / 3];
+        sizes = new int[structs.length];
+        columns = new int[structs.length];
+        for (int i = 0; i < structs.length; i++) {
+            structs[i] = Integer.parseInt(numbers[3 * i]);
+            sizes[i] = Integer.parseInt(numbers[3 * i + 1]);
+            columns[i] = Integer.parseInt(numbers[3 * i + 2]);
+        }
     }
 
     public Iterator compute(Partition partition, TaskContext context) {

@@ -14,9 +14,10 @@ public final class PlacedRDD extends RDD {
     private final String[] places;
     private final String property;
 
-    public PlacedRDD(RDD parent, String[] places, String property) {
+    /** A space stands between the places. */
+    public PlacedRDD(RDD parent, String places, String property) {
         super(parent, parent.elementClassTag());
-        this.places = places;
+        this.places = places.split(" ");
         this.property = property;
     }
 

@@ -10,6 +10,7 @@ from springtide.engine.spark.internals.executors import (
     executor_files,
     make_room_for_executor_files,
 )
+from springtide.engine.spark.internals.frames import by_number, map_in_arrow, select
 from springtide.engine.spark.internals.jvm import (
     file_system_fault,
     hadoop_version,
@@ -23,12 +24,12 @@ from springtide.engine.spark.internals.launch import guard_callbacks, jvm_variab
 from springtide.engine.spark.internals.nudges import Nudges
 from springtide.engine.spark.internals.placement import Placement, executor_place
 from springtide.engine.spark.internals.queries import (
-    QUICK_LOCAL_LOGS,
     await_sources,
     limit_reads,
     repartition_checkpoint,
     tagged_jobs,
 )
+from springtide.engine.spark.internals.quick_logs import QUICK_LOCAL_LOGS, classes_of_logs
 from springtide.engine.spark.internals.row_counter import Mark, RowCounter, Told
 from springtide.engine.spark.internals.schemas import arrow_schema, spark_schema
 from springtide.engine.spark.internals.source_rows import SourceRows
@@ -46,6 +47,8 @@ __all__ = [
     "Told",
     "arrow_schema",
     "await_sources",
+    "by_number",
+    "classes_of_logs",
     "close_executor_files",
     "executor_files",
     "executor_place",
@@ -58,10 +61,12 @@ __all__ = [
     "limit_reads",
     "live_heap_bytes",
     "make_room_for_executor_files",
+    "map_in_arrow",
     "own_name",
     "pickled_by_value",
     "quiet_accumulators",
     "repartition_checkpoint",
+    "select",
     "silent_log",
     "spark_schema",
     "start_jvm",

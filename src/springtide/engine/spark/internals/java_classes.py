@@ -3,10 +3,12 @@
 import threading
 import uuid
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from springtide.scratch import make_scratch
 
@@ -43,7 +45,14 @@ def shipped(spark: SparkSession, name: str) -> Any:
         return _shipped_classes[key]
 
 
-def frame_of(rdd: Any, like: DataFrame) -> DataFrame:
-    """A DataFrame of an RDD of Spark's own rows, with the columns of another one."""
-    session = like.sparkSession
-    return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, like._jdf.schema(), False), session)
+@contextmanager
+def class_loader(spark: SparkSession, loader: Any) -> Iterator[None]:
+    """Give this thread another class loader for a while."""
+    jvm: Any = spark._jvm
+    thread = jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(loader)
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)

@@ -1,11 +1,10 @@
 """Epochs without rows."""
 
 import time
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.engine.spark.internals.java_classes import compiled
+from springtide.engine.spark.internals.java_classes import class_loader, compiled
 
 
 class Nudges:
@@ -13,21 +12,14 @@ class Nudges:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        jvm: Any = spark._jvm
-        self._thread = jvm.java.lang.Thread
         self._loader = compiled(spark, "Nudge.java").getClassLoader()
         self._last = self._loader.loadClass("springtide.Nudge").getField("LAST").get(None)
 
     def beside(self, stream: DataFrame) -> DataFrame:
         """The same stream with this source as its last."""
-        thread = self._thread.currentThread()
-        before = thread.getContextClassLoader()
-        thread.setContextClassLoader(self._loader)  # Spark looks there for the class of a source.
-        try:
+        with class_loader(self._spark, self._loader):  # Spark looks there for the class of a source.
             reader = self._spark.readStream.format("springtide.Nudge").option("rows", stream.schema.json())
             return stream.union(reader.load())
-        finally:
-            thread.setContextClassLoader(before)
 
     def nudge(self) -> None:
         """Let there be an epoch soon, with whatever the other sources have."""

@@ -8,17 +8,6 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-QUICK_LOCAL_LOGS = {
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    )
-}
-"""A setting with which Spark writes its logs to a local directory in a fifth of the time.
-
-Its default forks some twenty processes for each of the three files of an epoch. It does so to refuse a second writer at
-the same moment. Every driver of ours has a directory of its own for these logs, so there is none.
-"""
-
 
 def await_sources(query: StreamingQuery, limit_s: float) -> None:
     """Return when a query that was just started has opened its sources, or can't; or after the limit."""

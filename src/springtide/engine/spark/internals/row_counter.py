@@ -6,7 +6,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from springtide.engine.spark.internals.java_classes import frame_of, shipped
+from springtide.engine.spark.internals.frames import made_by, maker_of
+from springtide.engine.spark.internals.java_classes import shipped
 
 
 @dataclass(frozen=True)
@@ -39,31 +40,20 @@ class RowCounter:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        self._gateway: Any = spark.sparkContext._gateway
         self._scala = spark.sparkContext._jsc.sc()
         self._constructor = shipped(spark, "CountedRDD")
 
     def count(self, batch: DataFrame, sources: int, marks: Sequence[Mark] = ()) -> tuple[DataFrame, Told]:
         """The same rows, and what tasks tell of them; of several sources, a row's first column is the number."""
         # A micro-batch is an RDD with a schema.
-        return self._count(batch, batch._jdf.queryExecution().logical().rdd(), sources, marks)
+        return self._count(batch, maker_of(batch.sparkSession).rddOf(batch._jdf), sources, marks)
 
     def classes(self, rows: DataFrame, classes: int) -> tuple[DataFrame, Told]:
         """The same rows, and what tasks tell of them; a row's first column is the number of its class."""
         return self._count(rows, rows._jdf.queryExecution().toRdd(), classes, ())
 
     def _count(self, batch: DataFrame, rdd: Any, sources: int, marks: Sequence[Mark]) -> tuple[DataFrame, Told]:
-        jvm = self._gateway.jvm
-        told = jvm.org.apache.spark.util.CollectionAccumulator()
         # Also what failed tasks tell: they may have left their partition in the cache, where nobody counts it again.
-        told.register(self._scala, jvm.scala.Option.empty(), True)
-        arguments = self._gateway.new_array(jvm.java.lang.Object, 6)
-        arguments[0] = rdd
-        arguments[1] = told
-        arguments[2] = sources
-        for place, field in enumerate(("struct", "size", "column"), start=3):
-            numbers = self._gateway.new_array(jvm.int, len(marks))
-            for i, mark in enumerate(marks):
-                numbers[i] = getattr(mark, field)
-            arguments[place] = numbers
-        return frame_of(self._constructor.newInstance(arguments), batch), Told(told)
+        told = maker_of(batch.sparkSession).accumulator(self._scala)
+        places = " ".join(f"{mark.struct} {mark.size} {mark.column}" for mark in marks)
+        return made_by(self._constructor, batch, rdd, told, sources, places), Told(told)
