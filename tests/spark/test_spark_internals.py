@@ -341,10 +341,8 @@ def test_frames_that_are_made_in_one_call_are_those_that_spark_makes(spark: "Spa
     assert ours.schema == theirs.schema
     # A column that is not asked for afterwards is one that the function needs.
     assert ours.select("id").collect() == theirs.select("id").collect()
-    assert (
-        select(rows, ["id + 1 AS `c.d`", "`a b`"]).collect()
-        == rows.selectExpr("id + 1 AS `c.d`", "`a b`").collect()
-    )
+    columns = ["id + 1 AS `c.d`", "`a b`"]
+    assert select(rows, columns).collect() == rows.selectExpr(*columns).collect()
     assert by_number(rows, 3, "id").rdd.glom().map(len).collect() == [2, 2, 2]
 
 
