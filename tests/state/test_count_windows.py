@@ -53,3 +53,10 @@ def test_a_window_has_at_least_one_row(size: Any) -> None:
 def test_results_have_names_of_their_own() -> None:
     with pytest.raises((StepFailed, ValueError), match="named like columns of the key or the window"):
         harness(2, window_number=agg.count())
+
+
+def test_columns_of_the_key_can_be_aggregated_and_be_in_conditions() -> None:
+    step = harness(2, last=agg.max("k"), a=agg.count(where="k = 'a'"), n=agg.count("n"))
+    rows = [{"k": key, "n": 1} for key in "aab"]
+    found = [(row["k"], row["last"], row["a"], row["n"]) for row in step.epoch(rows)]
+    assert sorted(found) == [("a", "a", 2, 2), ("b", "b", 0, 1)]

@@ -117,6 +117,16 @@ def test_a_session_goes_on_by_half_a_gap_at_a_time_and_ends_after_a_whole_one() 
     assert [(row["n"], row["final"]) for row in visits.epoch([])] == [(10, True)]
 
 
+@pytest.mark.parametrize("key", ["n.0", "$first", "$last"])
+def test_a_key_may_be_named_like_a_column_of_the_state(key: str) -> None:
+    app = App("app", slices=8)
+    visits = app.source("rows", sources.generator(1)).key_by(key).session("at", "1 second")
+    visits.aggregate("visits", n=agg.count(), most=agg.max(key)).sink("out", sinks.noop())
+    step = StepHarness(app, "visits", {key: str, "at": datetime})
+    step.epoch([{key: "a", "at": at(0)}, {key: "b", "at": at(1)}])
+    assert [(row[key], row["n"], row["most"], row["final"]) for row in step.epoch([])] == [("a", 1, "a", True)]
+
+
 def test_what_cannot_be_meant_is_refused() -> None:
     with pytest.raises(BadValue, match="gap must be positive"):
         App("app").source("rows", sources.generator(1)).key_by("k").session("at", "0 seconds")

@@ -135,9 +135,10 @@ def _groups(logic: Logic, chain: Chain, rows: pa.Table, segment: Segment) -> Gro
         {n: one_array(old.column(STATE + n)).take(picks) for n in layout.state.names},
         schema=wide_schema(layout.state),
     )
-    names = {KEY + n: n for n in layout.key.names}
-    names |= {n: n.removeprefix(VALUE) for n in rows.column_names if n.startswith(VALUE)}
-    plain = rows.select(list(names)).rename_columns(list(names.values()))
+    # A key's column may come among the rows' own, too, as one that is aggregated does.
+    columns = {n: KEY + n for n in layout.key.names}
+    columns |= {n.removeprefix(VALUE): n for n in rows.column_names if n.startswith(VALUE)}
+    plain = rows.select(list(columns.values())).rename_columns(list(columns))
     keys = pa.table(dict(zip(layout.key.names, segment.keys, strict=True)), schema=wide_schema(layout.key))
     return Groups(keys, plain, segment.starts, state, known)
 
