@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from springtide import sources
-from springtide.dataflow.duration import microseconds
+from springtide.dataflow.duration import microseconds, signed_microseconds
 from springtide.dataflow.fields import schema_of
 
 
@@ -29,6 +29,19 @@ def test_durations(text: str | timedelta, expected: int) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a duration.*10 minutes"):
         microseconds(text)
+
+
+@pytest.mark.parametrize("given", [timedelta(microseconds=-1), "10000001 days", f"{'9' * 400} days", timedelta.max])
+def test_a_duration_is_neither_negative_nor_longer_than_event_times_can_bear(given: str | timedelta) -> None:
+    with pytest.raises(ValueError, match=r"out of range: expected a duration from 0 to 10000000 days"):
+        microseconds(given)
+
+
+def test_a_duration_may_lie_in_the_past_where_it_makes_sense() -> None:
+    assert signed_microseconds("-1 second") == signed_microseconds(timedelta(seconds=-1)) == -1_000_000
+    for given in (timedelta.min, timedelta.max, "-10000001 days"):
+        with pytest.raises(ValueError, match=r"out of range: expected a duration from "):
+            signed_microseconds(given)
 
 
 def test_columns_by_python_or_arrow_types() -> None:
