@@ -46,6 +46,15 @@ def test_nobody_waits_for_a_source_that_is_idle() -> None:
     assert not held_back(graph, reached(200, 100, seen_s=10), 40 * SECOND)
 
 
+@pytest.mark.parametrize("other_s", [100, None])
+def test_a_source_does_not_wait_for_a_stream_that_it_feeds_itself(other_s: float | None) -> None:
+    app = App("app")
+    rows = app.source("rows", sources.generator(1), align="1 minute")
+    some = rows.filter("some", "key > 3").key_by("key")
+    rows.key_by("key").join("both", some, time=("due_time", "due_time"), window="1 hour").sink("out", sinks.memory())
+    assert held_back(app.graph(), reached(1000, other_s), 0) == {}
+
+
 def test_nobody_waits_before_there_is_anything_or_alone() -> None:
     assert held_back(meeting(), {}, 0) == {}
     app = App("app")

@@ -144,6 +144,8 @@ def test_streams_with_nothing_beside_their_key() -> None:
         ({"time": ("at", "at"), "within": ("soon", "1 second")}, "'soon' is not a duration"),
         ({"time": "at", "within": ("0 seconds", "1 second")}, "two column names"),
         ({"where": 3}, "SQL text such as"),
+        ({"how": ["left"]}, "how= one of"),
+        ({"suffix": None}, "suffix= text such as"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_step(options: dict[str, Any], told: str) -> None:
@@ -162,6 +164,22 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         harness(time=("k", "at"), **span)
     with pytest.raises(BadValue, match=r"the columns \['at'\] would be there twice"):
         harness(suffix="")
+    with pytest.raises(BadValue, match=r"where=\(z > 1\): expected an expression over columns among .*, got No match"):
+        harness(where=pc.field("z") > 1)
+    with pytest.raises(BadValue, match=r"where=x: expected something that is true or false, got int64"):
+        harness(where=pc.field("x"))
+    with pytest.raises(BadValue, match=r"out of range: expected a duration from 0"):
+        harness(time=("at", "at"), late=timedelta(seconds=-1), **span)
+
+
+def test_a_right_time_may_be_named_like_the_left_key() -> None:
+    app = App("app", slices=8)
+    left, right = (app.source(name, sources.generator(1)) for name in ("left", "right"))
+    options: dict[str, Any] = {"time": ("when", "at"), "within": ("0 seconds", "1 second")}
+    left.key_by("at").join("both", right.key_by("id"), **options).sink("out", sinks.memory())
+    both = StepHarness(app, "both", [{"at": str, "when": datetime}, {"id": str, "at": datetime}])
+    found = both.epoch([{"at": "gate", "when": at(0)}], [{"id": "gate", "at": at(1)}])
+    assert found == [{"at": "gate", "when": at(0), "at_right": at(1)}]
 
 
 @settings(max_examples=60, deadline=None)

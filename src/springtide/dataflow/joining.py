@@ -58,6 +58,8 @@ class Joining:
         where = self.where
         if isinstance(where, SqlCondition):
             where = resolved(where, common, left, right, self.suffix, output)
+        elif isinstance(where, Condition):
+            where.check(output)
         return JoinLogic(key, ours, theirs, output, self.timed, self.span, where)
 
     def _added(self, left: pa.Schema, right: pa.Schema) -> list[pa.Field]:
@@ -108,10 +110,20 @@ class Condition:
         fits = acero.Declaration("project", acero.ProjectNodeOptions([self.expression], ["fits"]), inputs=[table])
         return fits.to_table(use_threads=False).column("fits")
 
+    def check(self, joined: pa.Schema) -> None:
+        """Raise BadValue if rows with these columns have no truth for it."""
+        try:
+            found = self(joined.empty_table()).type
+        except pa.ArrowException as error:
+            expected = f"an expression over columns among {joined.names}"
+            raise BadValue(f"where={self.expression}: expected {expected}, got {str(error).splitlines()[0]}") from error
+        if found != pa.bool_():
+            raise BadValue(f"where={self.expression}: expected something that is true or false, got {found}")
+
 
 def require_time(side: str, column: str, own: pa.Schema, key: pa.Schema) -> None:
     """Refuse a time that is part of the key, that is not there, or that is no timestamp."""
-    if column in key.names:
+    if column not in own.names and column in key.names:
         raise BadValue(f"time=: {column!r} is part of the key, so rows of different times would never meet")
     if column not in own.names:
         raise BadValue(f"time=: expected a timestamp among {own.names} of the {side} stream, got {column!r}")
@@ -136,9 +148,16 @@ def joined_schema(key: pa.Schema, left: pa.Schema, right: pa.Schema, suffix: str
 
 def checked_how(step: str, how: object) -> str:
     """A kind of join; BadGraph if there is none of that name."""
-    if how not in HOW:
+    if not isinstance(how, str) or how not in HOW:
         raise BadGraph(step, f"how= one of {sorted(HOW)}", repr(how))
-    return str(how)
+    return how
+
+
+def checked_suffix(step: str, suffix: object) -> str:
+    """What is added to names; BadGraph if it is no text."""
+    if not isinstance(suffix, str):
+        raise BadGraph(step, "suffix= text such as '_right'", repr(suffix))
+    return suffix
 
 
 def time_columns(step: str, time: object) -> tuple[str, ...]:

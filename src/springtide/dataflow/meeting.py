@@ -13,7 +13,16 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, Node, Sides
 from springtide.dataflow.join_condition import read_condition
-from springtide.dataflow.joining import SUFFIX, AsOf, Condition, Joining, checked_how, span_of, time_columns
+from springtide.dataflow.joining import (
+    SUFFIX,
+    AsOf,
+    Condition,
+    Joining,
+    checked_how,
+    checked_suffix,
+    span_of,
+    time_columns,
+)
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction, per_timer, timers_of
 from springtide.dataflow.restrictions import Restrictions
@@ -107,7 +116,8 @@ class MeetingStream(ABC):
             fits = read_condition(name, fits, self.key, getattr(other, "key", ()))
         window_us = span.size_us if isinstance(span, SameWindow) else 1
         timed = TimedSides(times, None if span is None else microseconds(late), ahead_us(ahead), window_us)
-        return self._sided(name, (other,), remembered(name, Joining(kind, timed, span, fits, suffix), ttl, 2))
+        joining = Joining(kind, timed, span, fits, checked_suffix(name, suffix))
+        return self._sided(name, (other,), remembered(name, joining, ttl, 2))
 
     def as_of(
         self,
@@ -146,7 +156,7 @@ class MeetingStream(ABC):
             raise BadGraph(name, "how='left' or how='inner'", repr(how))
         timed = TimedSides(times, microseconds(late), ahead_us(ahead))
         oldest_us = None if tolerance is None else microseconds(tolerance)
-        return self._sided(name, (other,), AsOf(timed, how == "left", oldest_us, suffix))
+        return self._sided(name, (other,), AsOf(timed, how == "left", oldest_us, checked_suffix(name, suffix)))
 
     def co_reduce(
         self,

@@ -18,9 +18,10 @@ class HeldBack:
 
 
 def held_back(graph: Graph, states: Mapping[str, OperatorState], now_us: int) -> dict[str, HeldBack]:
-    """By source: those whose newest event time is too far ahead of the slowest input of a step that they feed.
+    """By source: those whose newest event time is too far ahead of the slowest other input of a step that they feed.
 
-    Inputs that are idle hold nobody back. A source that shares an input with others is taken to be as far as the input.
+    Inputs that are idle hold nobody back, nor do those that the source feeds, too: they come on only if it is read. A
+    source that shares an input with others is taken to be as far as the input.
     """
     found: dict[str, HeldBack] = {}
     for step in graph.of(Keyed):
@@ -32,17 +33,17 @@ def held_back(graph: Graph, states: Mapping[str, OperatorState], now_us: int) ->
 
 def _of_step(graph: Graph, step: Keyed, state: OperatorState, now_us: int) -> Iterator[HeldBack]:
     inputs = graph.inputs(step.name)
-    slowest_us, slowest = min(
-        ((newest_us, number) for number, newest_us in awake(state, now_us, graph.idle_us(step.name))),
-        default=(None, None),
-    )
-    if slowest_us is None or slowest is None:
-        return
-    for name, newest_us in zip(inputs, state.newest_us, strict=False):
-        for source in sorted(graph.sources(name)):
+    feeding = [graph.sources(name) for name in inputs]
+    reached = awake(state, now_us, graph.idle_us(step.name))
+    for sources, newest_us in zip(feeding, state.newest_us, strict=False):
+        for source in sorted(sources):
             node = graph[source]
             assert isinstance(node, Source)
-            if node.align_us is None or newest_us - slowest_us <= node.align_us:
+            others = [(other_us, number) for number, other_us in reached if source not in feeding[number]]
+            if node.align_us is None or not others:
+                continue
+            slowest_us, slowest = min(others)
+            if newest_us - slowest_us <= node.align_us:
                 continue
             other = f"input {inputs[slowest]!r} of step {step.name!r}"
             if slowest_us == BEGINNING_US:
