@@ -103,6 +103,7 @@ def test_null_as_a_state_value_is_not_the_same_as_no_state() -> None:
         (({"n": 1}, None), "output rows: expected a list of rows", "NoneType"),
         (({"n": 1}, [{"k": 1, "n": 1}]), "output: expected types k string, n int32", "int"),
         (({"n": 1}, [{"k": "a", "n": 2**70}]), "output: expected types k string, n int32", "too large"),
+        (({"n": 1}, [{"k": "\ud800", "n": 1}]), "output: expected types k string, n int32", "surrogates not allowed"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_stored(result: Any, expects: str, got: str) -> None:
@@ -147,6 +148,11 @@ def test_a_vectorised_reducer_is_not_called_without_rows() -> None:
             lambda g: Reduced(pa.table({"m": counts(g)}), OUTPUT.empty_table()),
             r"state: expected columns \['n'\]",
             "'m'",
+        ),
+        (
+            lambda g: Reduced(pa.table([counts(g), counts(g)], ["n", "n"]), OUTPUT.empty_table()),
+            r"state: expected columns \['n'\]",
+            "'n', 'n'",
         ),
         (
             lambda g: Reduced(pa.table({"n": ["x", "y"]}), OUTPUT.empty_table()),

@@ -179,6 +179,45 @@ def test_timers_that_make_no_sense_are_refused(more: dict[str, Any], expected: s
         app_of(**more)
 
 
+@pytest.mark.parametrize(("more", "expected"), [({"state": {}}, "state= one or more columns"), ({"function": 7}, "got 7")])
+@pytest.mark.parametrize("form", ["reduce", "reduce_batches", "co_reduce", "co_reduce_batches"])
+def test_a_reducer_is_a_function_with_a_state(form: str, more: dict[str, Any], expected: str) -> None:
+    keyed = App("app").source("rows", sources.generator(1)).key_by("k")
+    given = {"function": told, "state": {"rows": int}, **more}
+    others = [keyed] if form.startswith("co") else []
+    with pytest.raises(BadGraph, match=expected) as refused:
+        getattr(keyed, form)("step", *others, given["function"], state=given["state"], output={"k": str})
+    assert refused.value.step == "step"
+
+
+def test_a_right_time_may_be_named_like_the_left_key() -> None:
+    app = App("app", slices=8)
+    left, right = (app.source(name, sources.generator(1)) for name in ("left", "right"))
+    fields: dict[str, Any] = {"state": {"n": int}, "output": {"n": int}}
+    times: dict[str, Any] = {"on_timer": lambda key, state, timer: (None, []), "time": ("when", "at"), "ttl": "1 hour"}
+
+    def both(key: Row, mine: list[Row], theirs: list[Row], state: Row | None, timer: Timer) -> Any:
+        return {"n": 1}, [{"n": len(mine) + len(theirs)}]
+
+    left.key_by("at").co_reduce("step", right.key_by("id"), both, **fields, **times).sink("out", sinks.memory())
+    step = StepHarness(app, "step", [{"at": str, "when": datetime}, {"id": str, "at": datetime}])
+    assert step.epoch([{"at": "gate", "when": at(0)}], [{"id": "gate", "at": at(0)}]) == [{"n": 2}]
+
+
+@pytest.mark.parametrize(("unit", "time"), [("ns", 1), ("s", 1 << 60)])
+def test_timers_of_all_keys_fit_microseconds(unit: str, time: int) -> None:
+    def timed(groups: Groups) -> Reduced:
+        timers = pa.array([time] * len(groups), pa.timestamp(unit, "UTC"))
+        return Reduced(pa.table({"n": [1] * len(groups)}), pa.table({"n": [1]}), timers=timers)
+
+    app = App("app")
+    keyed = app.source("rows", sources.generator(1)).key_by("k")
+    step = keyed.reduce_batches("step", timed, state={"n": int}, output={"n": int}, on_timer=timed)
+    step.sink("out", sinks.memory())
+    with pytest.raises(BadUpdate, match=r"timers: expected times that fit timestamp\[us, tz=UTC\]"):
+        StepHarness(app, "step", {"k": str}).epoch([{"k": "a"}])
+
+
 def test_a_timer_takes_a_time() -> None:
     with pytest.raises(BadUpdate, match="timer: expected a datetime"):
         Timer(None).set(5)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from springtide.dataflow.joining import (
     time_columns,
 )
 from springtide.dataflow.operations import Operation
-from springtide.dataflow.reducing import Reduction, per_timer, timers_of
+from springtide.dataflow.reducing import Reduction, per_timer, state_of, timers_of
 from springtide.dataflow.restrictions import Restrictions
 from springtide.dataflow.ttl import Ttl, remembered
 from springtide.state.ahead import DEFAULT as AHEAD
@@ -191,7 +191,7 @@ class MeetingStream(ABC):
         [{'user': 'ann', 'due': 0}]
         """
         others, function = _function_of(name, others_and_function)
-        state, output = schema_of(state), schema_of(output)
+        state, output = state_of(name, state), schema_of(output)
         sides = 1 + len(others)
         reducer = PerKey(BySide(function, sides), state, output, timed=on_timer is not None)
         ring = per_timer(name, on_timer, state, output)
@@ -216,7 +216,7 @@ class MeetingStream(ABC):
         `groups.side(0)` are the groups with the rows of this stream alone, `groups.side(1)` with those of the next one.
         """
         others, function = _function_of(name, others_and_function)
-        state, output = schema_of(state), schema_of(output)
+        state, output = state_of(name, state), schema_of(output)
         sides = 1 + len(others)
         timers = timers_of(name, on_timer, time, sides, late, ahead)
         operation = Reduction(function, state, output, timers, kind="co-reduce", sided=True)

@@ -8,17 +8,18 @@ import pyarrow as pa
 
 from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
-from springtide.dataflow.event_column import event_columns, require_timestamp
+from springtide.dataflow.event_column import beside_key, event_columns, require_timestamp
+from springtide.dataflow.fields import Fields, schema_of
 from springtide.errors import BadValue
 from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
-from springtide.state.per_key import KeyTimer, PerTimer
+from springtide.state.per_key import KeyReducer, KeyTimer, PerTimer
 from springtide.state.reduce import BatchReducer, ReduceLogic
 from springtide.state.row_times import RowTimes
-from springtide.state.sides import side_schemas
 from springtide.state.timers import Timing
 
 Ring = TypeVar("Ring", KeyTimer, BatchReducer)
+Reducer = TypeVar("Reducer", KeyReducer, BatchReducer)
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,23 @@ class Reduction:
         return {"timers": "processing time" if self.timers.times is None else list(self.timers.times.columns)}
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
-        inputs = side_schemas(rows) if self.sided else (rows,)
-        timing = None if self.timers is None else self.timers.bind(inputs, key)
+        timing = None if self.timers is None else self.timers.bind(beside_key(rows, key, sided=self.sided), key)
         return ReduceLogic(key, rows, self.reducer, self.state, self.output, timing)
+
+
+def reducer_of(step: str, function: Reducer) -> Reducer:
+    """A user's function; BadGraph if it is none."""
+    if not callable(function):
+        raise BadGraph(step, "a function of a key's rows and its state", repr(function))
+    return function
+
+
+def state_of(step: str, state: Fields) -> pa.Schema:
+    """The columns of a reducer's state; BadGraph if there are none, as Arrow has no rows without a column."""
+    found = schema_of(state)
+    if not found.names:
+        raise BadGraph(step, "state= one or more columns, also of a reducer that keeps no state", "none")
+    return found
 
 
 def per_timer(step: str, on_timer: KeyTimer | None, state: pa.Schema, output: pa.Schema) -> PerTimer | None:

@@ -14,7 +14,7 @@ from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import FINAL_ONLY, UPDATES, Keyed, Late, MapBatches, Node, Sink, Transform, Union
 from springtide.dataflow.meeting import Builder, MeetingStream
 from springtide.dataflow.operations import Aggregation, CountWindows, Deduplication, Operation, Sessions
-from springtide.dataflow.reducing import Reduction, per_timer, timers_of
+from springtide.dataflow.reducing import Reduction, per_timer, reducer_of, state_of, timers_of
 from springtide.dataflow.restrictions import NONE, Restrictions
 from springtide.dataflow.sink_spec import Publisher, SinkSpec, as_sink
 from springtide.dataflow.ttl import Ttl, remembered
@@ -269,9 +269,9 @@ class KeyedStream(MeetingStream):
         >>> harness.epoch([])
         [{'user': 'ann', 'visits': 1}]
         """
-        state, output = schema_of(state), schema_of(output)
+        state, output = state_of(name, state), schema_of(output)
         ring = per_timer(name, on_timer, state, output)
-        reducer = PerKey(function, state, output, timed=on_timer is not None)
+        reducer = PerKey(reducer_of(name, function), state, output, timed=on_timer is not None)
         timers = timers_of(name, ring, time, 1, late, ahead)
         return self._keyed(name, remembered(name, Reduction(reducer, state, output, timers), ttl))
 
@@ -294,9 +294,8 @@ class KeyedStream(MeetingStream):
         `groups.timers` tells when each key's timer is set to ring, and `Reduced(..., timers=...)` sets them.
         """
         timers = timers_of(name, on_timer, time, 1, late, ahead)
-        return self._keyed(
-            name, remembered(name, Reduction(function, schema_of(state), schema_of(output), timers), ttl)
-        )
+        reduction = Reduction(reducer_of(name, function), state_of(name, state), schema_of(output), timers)
+        return self._keyed(name, remembered(name, reduction, ttl))
 
     def dedupe(
         self,

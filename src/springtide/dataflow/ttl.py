@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from springtide.dataflow.duration import Duration, ahead_us, microseconds
 from springtide.dataflow.errors import BadGraph
-from springtide.dataflow.event_column import event_columns, require_timestamp
+from springtide.dataflow.event_column import beside_key, event_columns, require_timestamp
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction
 from springtide.state.ahead import DEFAULT as AHEAD
@@ -16,7 +16,6 @@ from springtide.state.forgetting import Forgetting, Memory
 from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
 from springtide.state.row_times import RowTimes
-from springtide.state.sides import side_schemas
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class Remembered:
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         if self.memory.times is not None:
             columns = self.memory.times.columns
-            inputs = side_schemas(rows) if len(columns) > 1 else (rows,)
-            for column, own in zip(columns, inputs, strict=True):
+            for column, own in zip(columns, beside_key(rows, key, sided=len(columns) > 1), strict=True):
                 require_timestamp(own, column, key)
         return Forgetting(self.operation.bind(key, rows, slices), self.memory)
 

@@ -123,5 +123,5 @@ def _checked(row: object, schema: pa.Schema, what: str) -> Row:
 def _table(rows: list[Row], schema: pa.Schema, what: str) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
         raise BadUpdate(what, f"types {types_text(schema)}", str(error)) from error

@@ -131,8 +131,7 @@ def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     """The table with exactly this schema's columns and types, but wide, or an error that says what is off."""
     if not isinstance(table, pa.Table):
         raise BadUpdate(what, "a pyarrow.Table", type(table).__name__)
-    missing = [n for n in schema.names if n not in table.column_names]
-    if missing:
+    if any(table.column_names.count(n) != 1 for n in schema.names):
         raise BadUpdate(what, f"columns {schema.names}", f"columns {table.column_names}")
     try:
         return table.select(schema.names).cast(wide_schema(schema))

@@ -48,7 +48,10 @@ class Timing:
         if not isinstance(found, pa.Array) or len(found) != keys or not pa.types.is_timestamp(found.type):
             got = f"{len(found)} of {found.type}" if isinstance(found, pa.Array) else type(found).__name__
             raise BadUpdate("timers", f"one timestamp or null a key ({keys})", got)
-        return found.cast(self.kind)
+        try:
+            return found.cast(self.kind)
+        except pa.ArrowInvalid as error:
+            raise BadUpdate("timers", f"times that fit {self.kind}", str(error)) from error
 
     def expiries(self, timers: pa.Array, moment: Moment) -> npt.NDArray[np.int64]:
         """When each timer rings: one that is set to a time that has passed, as soon as time goes on."""
