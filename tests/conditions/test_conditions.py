@@ -293,6 +293,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
         "`odd name` = 1 AND `left` = 2",
         "s = 'it''s' AND s = 'it\\'s' AND s LIKE '__\\'_'",
         "'50%' LIKE '50\\%' AND NOT '500' LIKE '50\\%'",
+        r"path LIKE 'C:\\\\Users%' AND path LIKE '%\\\\ann' AND path LIKE '%rs\\\\a%' AND path LIKE 'C:\\\\_____\\\\ann'",
+        r"NOT path LIKE '%Users' AND NOT path LIKE 'Users%' AND NOT path LIKE 'C:\\\\%\\\\'",
         "CASE n WHEN 6 THEN FALSE WHEN 7 THEN TRUE END",
         "CASE WHEN n > 6 THEN 'many' ELSE 'few' END = \"many\"",
         "n = 7 -- lucky",
@@ -309,6 +311,7 @@ def test_times_decimals_and_spelling(text: str) -> None:
         n=7,
         small=pa.array([127], pa.int8()),
         s="it's",
+        path="C:\\Users\\ann",
         **{"odd name": 1, "left": 2},
     )
 
@@ -341,6 +344,7 @@ def test_what_is_divided_by_zero_is_unknown() -> None:
         ("price AS cheap", "cheap"),
         ("*", "`*`"),
         ("price <=> 1", "<=>"),
+        ("price < 2e0-1", "'2e0-1', which is no number"),
         ("(" * 20_000 + "1" + ")" * 20_000 + " = 1", "too many parts"),
     ],
 )

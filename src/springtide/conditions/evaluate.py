@@ -4,6 +4,7 @@ NaN equals NaN and is greater than any number, as in Spark and in the aggregates
 64 bits is an error. A division gives a double, and one by zero gives null.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -107,7 +108,16 @@ def _in(value: Operand, *members: Operand) -> Operand:
 
 
 def _like(value: Operand, pattern: pa.Scalar) -> Operand:
-    return pc.match_like(_together(value, pattern)[0], pattern.as_py())
+    text, wanted = _together(value, pattern)[0], pattern.as_py()
+    # Arrow takes an escaped backslash for two of them where it compares beginnings, ends or parts.
+    return pc.match_substring_regex(text, _expression(wanted)) if "\\" in wanted else pc.match_like(text, wanted)
+
+
+def _expression(pattern: str) -> str:
+    """A pattern of LIKE as a regular expression."""
+    wild = {"%": ".*", "_": "."}
+    parts = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
+    return r"\A(?s:" + "".join(wild.get(part) or rf"\x{{{ord(part[-1]):x}}}" for part in parts) + r")\z"
 
 
 def _arithmetic(kernel: Callable[[Operand, Operand], Operand]) -> Callable[[Operand, Operand], Operand]:

@@ -104,10 +104,13 @@ def _literal(found: exp.Expr) -> Node:
     text = str(found.this)
     if found.args.get("is_string"):
         return Literal(text)
-    if text.isdigit():
-        whole = int(text)
-        return Literal(whole if whole < 1 << 63 else Decimal(text))
-    return Literal(float(text) if "e" in text.lower() else Decimal(text))
+    try:
+        if text.isdigit():
+            whole = int(text)
+            return Literal(whole if whole < 1 << 63 else Decimal(text))
+        return Literal(float(text) if "e" in text.lower() else Decimal(text))
+    except (DecimalException, ValueError):
+        raise Unreadable(f"{text!r}, which is no number") from None
 
 
 def _time(found: exp.Expr) -> Node:
