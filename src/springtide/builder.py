@@ -54,6 +54,8 @@ class Dataflow:
         if align is not None and not spec.holds:
             raise BadGraph(name, "align= for a source that can wait: files, kafka or generator", spec.kind)
         idle_us, align_us = (None if span is None else microseconds(span) for span in (idle, align))
+        if idle_us == 0:
+            raise BadGraph(name, "an idle= above zero, such as '30 seconds'", repr(idle))
         self.add(Source(name, spec, utility, idle_us, align_us))
         return spec.attach(Stream(self, name))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from springtide import App, agg, sinks, sources
+from springtide import PROCESSING_TIME, App, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.graph import Keyed
 from springtide.ids import BadName
@@ -110,3 +110,14 @@ def test_rows_that_keyed_steps_hand_on_as_they_are() -> None:
     assert graph.merged("count") == ("count",)
     assert graph.merged("more") == ("count", "again", "count", "again"), "twice, if they are there twice"
     assert graph.merged("mixed") == graph.merged("few") == graph.merged("rows") == ()
+
+
+def test_times_that_cannot_be_meant_name_the_step() -> None:
+    app = App("app")
+    keyed = app.source("rows", sources.generator(1)).key_by("key")
+    with pytest.raises(BadGraph, match=r"'rows'.*a column with event times, or PROCESSING_TIME, got None"):
+        keyed.window(None, "1 minute")  # type: ignore[arg-type]
+    with pytest.raises(BadGraph, match=r"'rows'.*sessions have no other clock"):
+        keyed.session(PROCESSING_TIME, "1 minute")  # type: ignore[arg-type]
+    with pytest.raises(BadGraph, match=r"'silent'.*idle= above zero"):
+        app.source("silent", sources.generator(1), idle="0 seconds")

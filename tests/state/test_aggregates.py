@@ -205,6 +205,8 @@ def test_top_k_keeps_equal_values_and_never_more_than_k() -> None:
         (agg.max("v"), pa.bool_()),
         (agg.top_k("v", 1), pa.struct([("a", pa.int64())])),
         (agg.distinct("v"), pa.map_(pa.string(), pa.int64())),
+        (agg.distinct("v"), pa.null()),
+        (agg.approx_distinct("v"), pa.null()),
         (agg.sum("v"), None),
     ],
 )
@@ -217,8 +219,8 @@ def test_a_type_an_aggregate_cannot_summarise_is_refused_by_name(
         aggregate.result(kind)
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_top_k_wants_a_positive_k(k: int) -> None:
+@pytest.mark.parametrize("k", [0, -1, 2.5, "3"])
+def test_top_k_wants_a_positive_k(k: Any) -> None:
     with pytest.raises(ValueError, match=r"top_k of column 'v': k must be at least 1"):
         agg.top_k("v", k)
 

@@ -216,6 +216,7 @@ def test_decimals_and_small_integers_become_doubles() -> None:
         (lambda: agg.approx_distinct("v", error=0.3), "expected a share from 0.0005 to 0.2"),
         (lambda: agg.approx_quantile("v", 0.5, error=math.nan), "approx_quantile error=nan: expected a share"),
         (lambda: agg.approx_quantile("v", 50), "column 'v': expected a share from 0 to 1, or several, got q=.50,"),
+        (lambda: agg.approx_quantile("v", None), r"expected a share from 0 to 1, or several, got q=.None,"),  # type: ignore[arg-type]
         (lambda: agg.approx_quantile("v", ()), "expected a share from 0 to 1, or several"),
         (lambda: agg.approx_quantile("v", (0.5, -1)), "expected a share from 0 to 1, or several"),
         (lambda: agg.approx_quantile("v", "0.5"), "expected a share from 0 to 1, or several"),  # type: ignore[arg-type]

@@ -179,7 +179,9 @@ def test_timers_that_make_no_sense_are_refused(more: dict[str, Any], expected: s
         app_of(**more)
 
 
-@pytest.mark.parametrize(("more", "expected"), [({"state": {}}, "state= one or more columns"), ({"function": 7}, "got 7")])
+@pytest.mark.parametrize(
+    ("more", "expected"), [({"state": {}}, "state= one or more columns"), ({"function": 7}, "got 7")]
+)
 @pytest.mark.parametrize("form", ["reduce", "reduce_batches", "co_reduce", "co_reduce_batches"])
 def test_a_reducer_is_a_function_with_a_state(form: str, more: dict[str, Any], expected: str) -> None:
     keyed = App("app").source("rows", sources.generator(1)).key_by("k")

@@ -124,6 +124,7 @@ def test_sessions_that_become_one_have_the_best_rows_of_both() -> None:
         ({"k": 1, "by": ("v", "-v"), "columns": "v"}, "each column once"),
         ({"k": 1, "by": "v", "columns": ()}, "the names of one or more columns"),
         ({"k": 1, "by": "v", "columns": ("v", "v")}, "each once"),
+        ({"k": 1, "by": "v", "columns": 5}, "the names of one or more columns"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_where_it_is_written(options: dict[str, Any], told: str) -> None:

@@ -344,6 +344,8 @@ class KeyedStream(MeetingStream):
         >>> [(row["session_end"].minute, row["n"], row["final"]) for row in harness.epoch([])]
         [(50, 2, True)]
         """
+        if not isinstance(column, str):
+            raise BadGraph(self.step, "a column with event times, as sessions have no other clock", repr(column))
         return SessionStream(self, Gap(column, microseconds(gap), microseconds(late), ahead_us(ahead)))
 
     def window(
@@ -377,6 +379,8 @@ class KeyedStream(MeetingStream):
         >>> [(row["window_start"].minute, row["n"], row["final"]) for row in harness.epoch([])]
         [(0, 1, True)]
         """
+        if not isinstance(column, str | ProcessingTime):
+            raise BadGraph(self.step, "a column with event times, or PROCESSING_TIME", repr(column))
         size_us, early_us = microseconds(size), None if early is None else microseconds(early)
         slide_us = size_us if slide is None else microseconds(slide)
         if isinstance(column, ProcessingTime):

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import Starts, require
 from springtide.state.aggregates.distinct import unique_lists
+from springtide.state.aggregates.ordering import has_order
 from springtide.state.aggregates.sketched import Sketched, is_sketched
 from springtide.state.aggregates.sketches import CountingSketch
 from springtide.state.keys import canonical
@@ -24,7 +25,7 @@ class ApproxDistinct(Sketched):
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
-            kind is not None and not pa.types.is_nested(kind),
+            kind is not None and has_order(kind),
             "approx_distinct",
             self.column,
             kind,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from springtide.state.aggregates.base import Starts, flatten, lengths, require, segment_lists
-from springtide.state.aggregates.ordering import smallest_first
+from springtide.state.aggregates.ordering import has_order, smallest_first
 from springtide.state.keys import canonical
 from springtide.state.order import order_within
 
@@ -22,7 +22,7 @@ class Distinct:
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:
         require(
-            kind is not None and not pa.types.is_nested(kind),
+            kind is not None and has_order(kind),
             "distinct",
             self.column,
             kind,

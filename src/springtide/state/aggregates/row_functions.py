@@ -4,7 +4,7 @@ Each takes `where`, as those of numbers do. In the examples `shown` gives the re
 `price` is 3, 8, 1 and null, and whose `at` is 1, 2, 3 and 4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from springtide.state.aggregates.base import Aggregate
 from springtide.state.aggregates.collect import Collect
@@ -34,7 +34,7 @@ def top_rows(
     >>> shown(cheapest=agg.top_rows(1, by="-price", columns="at"))
     {'cheapest': [{'at': 3}]}
     """
-    chosen = (columns,) if isinstance(columns, str) else tuple(columns)
+    chosen = (columns,) if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
     return where_true("top_rows", TopRows(k, order_by("top_rows", by), chosen, ties), where)
 
 

@@ -4,7 +4,7 @@ Each takes `where`, as those of numbers do. Among the rows that were not shed. I
 for one key with rows whose `price` is 3, 8, 1 and null.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from springtide.state.aggregates.approx_distinct import ApproxDistinct
 from springtide.state.aggregates.approx_quantile import ApproxQuantile
@@ -42,7 +42,7 @@ def approx_quantile(
     >>> shown(median=agg.approx_quantile("price", 0.5), ends=agg.approx_quantile("price", (0, 1)))
     {'median': 3.0, 'ends': [1.0, 8.0]}
     """
-    one = isinstance(q, int | float)
-    shares = (q,) if isinstance(q, int | float) else tuple(q)
+    one = not isinstance(q, Iterable)
+    shares = tuple(q) if isinstance(q, Iterable) else (q,)
     sketch = QuantileSketch.within("approx_quantile", error)
     return where_true("approx_quantile", ApproxQuantile(column, shares, sketch, one), where)

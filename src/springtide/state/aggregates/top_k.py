@@ -25,7 +25,7 @@ class TopK:
     k: int
 
     def __post_init__(self) -> None:
-        if self.k < 1:
+        if not isinstance(self.k, int) or self.k < 1:
             raise BadValue(f"top_k of column {self.column!r}: k must be at least 1, not {self.k}")
 
     def accumulator(self, kind: pa.DataType | None) -> list[pa.DataType]:

@@ -33,7 +33,8 @@ class TopRows:
     def __post_init__(self) -> None:
         if not isinstance(self.k, int) or self.k < 1:
             raise BadValue(f"top_rows: k must be at least 1, not {self.k}")
-        if not self.shown or len(set(self.shown)) < len(self.shown):
+        named = all(isinstance(name, str) for name in self.shown)
+        if not self.shown or not named or len(set(self.shown)) < len(self.shown):
             raise BadValue(f"top_rows columns={self.shown!r}: expected the names of one or more columns, each once")
 
     @property
