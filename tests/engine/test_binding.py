@@ -42,6 +42,11 @@ def test_columns_that_are_used_on_the_way_are_refused(name: str) -> None:
         _bind_keyed(keyed(counting()), ROWS.append(pa.field(name, pa.int64())), SLICES)
 
 
+def test_a_key_that_is_named_like_columns_on_the_way_is_refused() -> None:
+    with pytest.raises(BadGraph, match=r"'count'.*no key named '__own'.*\['__own_0'\]"):
+        _bind_keyed(keyed(counting("__own_0")), pa.schema([("__own_0", pa.string())]), SLICES)
+
+
 def test_a_key_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(BadGraph, match=r"'count'.*\['word', 'price'\].*\['wrod'\]"):
         _bind_keyed(keyed(counting("wrod")), ROWS, SLICES)

@@ -11,8 +11,9 @@ from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.event_column import beside_key, event_columns, require_timestamp
 from springtide.dataflow.operations import Operation
 from springtide.dataflow.reducing import Reduction
+from springtide.errors import BadValue
 from springtide.state.ahead import DEFAULT as AHEAD
-from springtide.state.forgetting import Forgetting, Memory
+from springtide.state.forgetting import NEWEST, Forgetting, Memory
 from springtide.state.lateness import Lateness
 from springtide.state.logic import Logic
 from springtide.state.row_times import RowTimes
@@ -65,6 +66,8 @@ class Remembered:
 
     def bind(self, key: pa.Schema, rows: pa.Schema, slices: int) -> Logic:
         if self.memory.times is not None:
+            if NEWEST in rows.names:
+                raise BadValue(f"expected no column named {NEWEST!r} with ttl= by event time, got {rows.names}")
             columns = self.memory.times.columns
             for column, own in zip(columns, beside_key(rows, key, sided=len(columns) > 1), strict=True):
                 require_timestamp(own, column, key)

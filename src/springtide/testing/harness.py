@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from springtide.builder import Dataflow
+from springtide.dataflow.columns import bound, check_keyed, check_sides
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.fields import Fields, schema_of
 from springtide.dataflow.graph import Keyed, MapBatches, Sides
@@ -73,6 +74,8 @@ class StepHarness:
         if several != isinstance(way, Sides) or (several and len(columns) != len(self._keys)):
             raise BadGraph(step, f"the columns of {len(self._keys)} inputs", repr(columns))
         self.inputs = tuple(map(schema_of, columns)) if several else (schema_of(columns),)
+        if isinstance(way, Sides):
+            check_sides(way, self.inputs)
         empty = [schema.empty_table() for schema in self.inputs]
         self.rows = sided(empty, self._keys).schema if several else self.inputs[0]
         self.slices = app.slices
@@ -91,8 +94,8 @@ class StepHarness:
         self._watermark_us = BEGINNING_US
         self._stored: list[_Stored] = []
         if isinstance(node, Keyed):
-            key = pa.schema([self.rows.field(name) for name in node.key])
-            self._logic = node.operation.bind(key, self.rows, app.slices)
+            check_keyed(node, self.rows)
+            self._logic = bound(node, self.rows, app.slices)
 
     @property
     def watermark_us(self) -> int | None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from springtide.dataflow.columns import bound, check_keyed, check_sides
 from springtide.dataflow.errors import BadGraph, StepFailed
 from springtide.dataflow.graph import Graph, Keyed, Sides, Sink, Source
 from springtide.dataflow.source_spec import CORRUPT
@@ -15,12 +16,10 @@ from springtide.engine.epoch.build_step import build, first_lines
 from springtide.engine.epoch.sides_together import Columns, columns_of, together
 from springtide.engine.shedding.utility import worth
 from springtide.engine.spark.internals import arrow_schema, spark_schema
+from springtide.engine.worker.one_side import OWN
 from springtide.engine.worker.parcel import INSTANCE
 from springtide.engine.worker.prepare import HASH
 from springtide.state.aggregates.estimate import is_estimated
-from springtide.state.aggregates.inputs import inputs_of
-from springtide.state.errors import UnsupportedKey
-from springtide.state.keys import check_key_type
 from springtide.state.layout import Layout
 from springtide.state.logic import Logic
 
@@ -72,7 +71,7 @@ def bind(graph: Graph, spark: SparkSession, sources: Mapping[str, DataFrame], sl
             logics[node.name] = _bind_keyed(node, schemas[node.parents[0]], slices)
             frames[node.name] = spark.createDataFrame([], spark_schema(logics[node.name].output))
         elif isinstance(node, Sides):
-            check_sides(node, schemas)
+            check_sides(node, [schemas[parent] for parent in node.parents])
             parents = [frames[parent] for parent in node.parents]
             sides[node.name] = columns_of(node, [parent.schema for parent in parents])
             frames[node.name] = together(parents, sides[node.name])
@@ -101,20 +100,6 @@ def _check_estimates(node: Keyed, graph: Graph) -> None:
         raise BadGraph(node.name, expected, f"estimates {estimated}")
 
 
-def check_sides(node: Sides, schemas: Mapping[str, pa.Schema]) -> None:
-    """Every side has its key, and keys that are to be equal are of one type."""
-    for parent, key in zip(node.parents, node.keys, strict=True):
-        missing = [name for name in key if name not in schemas[parent].names]
-        if missing:
-            raise BadGraph(node.step, f"key columns among {schemas[parent].names}", repr(missing))
-    first = [schemas[node.parents[0]].field(name) for name in node.keys[0]]
-    for parent, key in zip(node.parents[1:], node.keys[1:], strict=True):
-        for ours, theirs in zip(first, (schemas[parent].field(name) for name in key), strict=True):
-            if ours.type != theirs.type:
-                expected = "keys of one type: cast one of them by a transform before the step"
-                raise BadGraph(node.step, expected, f"{ours.name!r} {ours.type} and {theirs.name!r} {theirs.type}")
-
-
 def _check_sink(node: Sink, rows: pa.Schema) -> None:
     """A sink that goes by a column must get it."""
     for option, column in node.spec.columns:
@@ -124,21 +109,14 @@ def _check_sink(node: Sink, rows: pa.Schema) -> None:
 
 def _bind_keyed(node: Keyed, rows: pa.Schema, slices: int) -> Logic:
     reserved = [name for name in rows.names if name.lower() in (HASH, INSTANCE)]
+    reserved += [name for name in node.key if name.lower().startswith(OWN)]
     if reserved:
-        expected = f"no columns named {HASH!r} or {INSTANCE!r}, which are used on the way"
+        expected = f"no columns named {HASH!r} or {INSTANCE!r}, and no key named {OWN!r}, which are used on the way"
         raise BadGraph(node.name, expected, repr(reserved))
-    missing = [name for name in node.key if name not in rows.names]
-    if missing:
-        raise BadGraph(node.name, f"key columns among {rows.names}", repr(missing))
-    wanted = getattr(node.operation, "aggregates", {})
-    for result, aggregate in wanted.items():
-        for column in inputs_of(aggregate):
-            if column not in rows.names:
-                raise BadGraph(node.name, f"{result}= an aggregate of a column among {rows.names}", repr(column))
-    key = pa.schema([rows.field(name) for name in node.key])
+    check_keyed(node, rows)
     try:
-        for field in key:
-            check_key_type(field.name, field.type)
-        return node.operation.bind(key, rows, slices)
-    except (UnsupportedKey, TypeError, ValueError) as error:
+        return bound(node, rows, slices)
+    except BadGraph:
+        raise
+    except (TypeError, ValueError) as error:
         raise StepFailed(node.name, "checking its columns", str(error)) from error
