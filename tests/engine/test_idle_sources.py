@@ -29,14 +29,16 @@ epochs = st.lists(
 
 
 def told(before: list[Seen], now_us: int, limits: tuple[int | None, ...]) -> int | None:
-    """What all inputs that are not idle have reached; None if there is none such, or one that has had no row."""
-    reached = []
+    """What all inputs that are not idle have reached, or all if they are; None if one of these has had no row."""
+    awake, all_inputs = list[int | None](), list[int | None]()
     for number, limit in enumerate(limits):
         with_rows = [epoch for epoch in before if epoch.newest_us[number] is not None]
         since = (with_rows or before)[-1 if with_rows else 0].now_us if before else now_us
+        all_inputs.append(max((epoch.newest_us[number] or 0 for epoch in with_rows), default=None))
         if limit is None or now_us - since < limit:
-            reached.append(max((epoch.newest_us[number] or 0 for epoch in with_rows), default=None))
-    return None if not reached or None in reached else min(us for us in reached if us is not None) - LATE.late_us
+            awake.append(all_inputs[-1])
+    reached = awake or all_inputs
+    return None if None in reached else min(us for us in reached if us is not None) - LATE.late_us
 
 
 @settings(max_examples=200, deadline=None)
@@ -62,7 +64,16 @@ def test_a_stream_that_has_been_silent_for_long_enough_holds_back_no_other() -> 
     assert moment_of(state, LATE, 1029, idle) == Moment(90)
     assert moment_of(state, LATE, 1030, idle) == Moment(490)
     assert moment_of(state, LATE, 1030) == Moment(90), "nobody said that it may be idle"
-    assert moment_of(state, LATE, 9999, (30, 30)) == Moment(), "nobody is left to tell the time"
+    assert moment_of(state, LATE, 9999, (30, 30)) == Moment(90), "all have paused alike"
+
+
+def test_a_pause_between_two_epochs_does_not_stop_the_time_of_a_single_stream() -> None:
+    state = OperatorState(due_us=150)
+    for newest_us, now_us in ((100, 1000), (200, 1060)):
+        state = after_epoch(state, moment_of(state, LATE, now_us, (30,)), (newest_us,), now_us)
+    assert state.watermark_us == 90
+    assert moment_of(state, LATE, 1120, (30,)) == Moment(190, 90)
+    assert may_expire(state, LATE, 1120, (30,))
 
 
 def test_time_does_not_go_back_when_an_idle_stream_sends_again() -> None:

@@ -17,8 +17,9 @@ Idle = Sequence[int | None]
 def moment_of(state: OperatorState, clock: Clock | None, now_us: int | None = None, idle_us: Idle = ()) -> Moment:
     """What an epoch believes of time: what earlier epochs have shown, less how late rows may be; or the wall clock.
 
-    Of several inputs the one that has come least far counts, among those that are not idle. The watermark never goes
-    back. A step without a clock, or with an input that has shown no row yet, is at the beginning of time.
+    Of several inputs the one that has come least far counts, among those that are not idle, or of all if they all are:
+    a pause between two epochs makes every input idle until its rows are seen. The watermark never goes back. A step
+    without a clock, or with an input that has shown no row yet, is at the beginning of time.
     """
     if clock is None:
         return Moment()
@@ -27,7 +28,8 @@ def moment_of(state: OperatorState, clock: Clock | None, now_us: int | None = No
         if now_us is None:
             raise BadValue("expected the wall clock of the epoch for a step that goes by it, got none")
         return Moment(max(before, now_us), before)
-    slowest_us = min((newest_us for _, newest_us in awake(state, now_us, idle_us)), default=BEGINNING_US)
+    inputs = awake(state, now_us, idle_us) or list(enumerate(state.newest_us))
+    slowest_us = min((newest_us for _, newest_us in inputs), default=BEGINNING_US)
     return Moment(before if slowest_us == BEGINNING_US else max(before, slowest_us - clock.late_us), before)
 
 
