@@ -1,12 +1,18 @@
 """The watermark of a step with several inputs, some of which may be idle, against the history of all epochs."""
 
+import json
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.blocks.manifest import OperatorState
+from springtide import App, sinks, sources
+from springtide.blocks.manifest import Manifest, OperatorState
+from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.event_time import after_epoch, may_expire, moment_of, watermark_of
+from springtide.ids import Epoch
 from springtide.state.clock import EventTime
 from springtide.state.logic import BEGINNING_US, Moment
 
@@ -86,3 +92,34 @@ def test_a_stream_that_turns_idle_makes_something_due() -> None:
     state = after_epoch(OperatorState(due_us=400), Moment(), (500, 100), 1000)
     assert not may_expire(state, LATE, 1029, (None, 30))
     assert may_expire(state, LATE, 1030, (None, 30))
+
+
+def computing(*epochs: tuple[int, int, int]) -> EpochComputation:
+    """A join of two sources, of which the second may be idle for 30 s; by epoch when it was planned, and offsets."""
+    app = App("app")
+    left = app.source("left", sources.generator(1)).key_by("key")
+    right = app.source("right", sources.generator(1), idle="30 seconds").key_by("key")
+    left.join("both", right, time=("due_time", "due_time"), window="1 hour").sink("out", sinks.memory())
+
+    def logged(path: str) -> bytes:
+        planned_s, *offsets = epochs[int(path.removeprefix("spark/offsets/"))]
+        return "\n".join(["v1", json.dumps({"batchTimestampMs": planned_s * 1000}), *map(str, offsets)]).encode()
+
+    bound = SimpleNamespace(graph=app.graph(), logics={"both": SimpleNamespace(clock=LATE)})
+    inputs = SimpleNamespace(names=("left", "right"))
+    history = SimpleNamespace(store=SimpleNamespace(get=logged), sources=2)
+    return EpochComputation("app", cast(Any, bound), cast(Any, inputs), cast(Any, history), cast(Any, None))
+
+
+def test_a_source_that_goes_on_sending_after_a_long_epoch_is_not_idle() -> None:
+    """Both had rows in the first epoch; the next one comes a minute later."""
+    state = after_epoch(OperatorState(), Moment(), (500, 100), 1000 * 1_000_000)
+    parent = cast(Manifest, SimpleNamespace(operators={"both": state}))
+
+    def watermark_us(*epochs: tuple[int, int, int]) -> int:
+        planned_us = epochs[-1][0] * 1_000_000
+        return computing(*epochs)._moments(parent, Epoch(len(epochs) - 1), planned_us)["both"].watermark_us
+
+    assert watermark_us((1000, 5, 5), (1060, 9, 9)) == 90, "the right source has rows in this epoch, too"
+    assert watermark_us((1000, 5, 5), (1060, 9, 5)) == 490, "it has none"
+    assert watermark_us((1000, 5, 5), (1031, 9, 5), (1060, 9, 9)) == 490, "it had none when it was looked at last"

@@ -1,6 +1,6 @@
 """The frozen graph of an app: named steps and what flows between them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -196,13 +196,18 @@ class Graph:
             return frozenset([name])
         return frozenset[str]().union(*(self.sources(parent) for parent in node.parents))
 
-    def idle_us(self, step: str) -> tuple[int | None, ...]:
-        """By input of a keyed step: how long it may be silent before the others do not wait for it."""
-        return tuple(self._idle_us(name) for name in self.inputs(step))
+    def idle_us(self, step: str, paused_us: Mapping[str, int] | None = None) -> tuple[int | None, ...]:
+        """By input of a keyed step: how long it may be silent before the others do not wait for it.
 
-    def _idle_us(self, name: str) -> int | None:
-        limits = [self._by_name[source].idle_us for source in self.sources(name)]  # type: ignore[union-attr]
-        return None if None in limits else max(limit for limit in limits if limit is not None)
+        `paused_us` tells by source how long nobody has looked for its rows: that is no silence.
+        """
+        return tuple(self._idle_us(name, paused_us or {}) for name in self.inputs(step))
+
+    def _idle_us(self, name: str, paused_us: Mapping[str, int]) -> int | None:
+        sources = self.sources(name)
+        limits = [self._by_name[source].idle_us for source in sources]  # type: ignore[union-attr]
+        pause_us = max(paused_us.get(source, 0) for source in sources)
+        return None if None in limits else max(limit for limit in limits if limit is not None) + pause_us
 
     def nearest_keyed(self, name: str) -> frozenset[str]:
         """The keyed steps whose output reaches a step without another one between."""

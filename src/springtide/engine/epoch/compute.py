@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from springtide.blocks.manifest import Manifest, OperatorState, States
-from springtide.dataflow.graph import Keyed
+from springtide.dataflow.graph import Keyed, Source
 from springtide.engine.durability.history import History
 from springtide.engine.durability.spark_log import entry, giving_rows, offsets, planned_us
 from springtide.engine.durability.stop_state import StopState
@@ -79,7 +79,7 @@ class EpochComputation:
         """Update all keyed steps, those that do not need each other side by side."""
         done, logged = Done(), entry(self.history.store, epoch)
         each_epoch = self.history.durability.each_epoch
-        frames.moments = self._moments(parent, planned_us(logged))
+        frames.moments = self._moments(parent, epoch, planned_us(logged))
         setting = Setting(
             self.app,
             epoch,
@@ -124,16 +124,30 @@ class EpochComputation:
             taken = replace(taken, malformed=taken.malformed + sum(each.malformed for each in tallies.values()))
         return Computed(manifest, parent, done.kept, tuple(reports), accounts(graph, shed, tallies), taken)
 
-    def _moments(self, parent: Manifest | None, now_us: int | None) -> dict[str, Moment]:
+    def _moments(self, parent: Manifest | None, epoch: Epoch, now_us: int | None) -> dict[str, Moment]:
         """By keyed step: what the epoch believes of time, by the manifest before it."""
         before: States = {} if parent is None else parent.operators
-        graph = self.bound.graph
+        paused_us = self._paused_us(epoch, now_us)
+        idle_us = {step: self.bound.graph.idle_us(step, paused_us) for step in self.bound.logics}
         return {
             step: replace(
-                moment_of(before.get(step, OperatorState()), logic.clock, now_us, graph.idle_us(step)), now_us=now_us
+                moment_of(before.get(step, OperatorState()), logic.clock, now_us, idle_us[step]), now_us=now_us
             )
             for step, logic in self.bound.logics.items()
         }
+
+    def _paused_us(self, epoch: Epoch, now_us: int | None) -> dict[str, int]:
+        """By source that has rows in an epoch: how long ago the last one was planned, when rows were last looked for.
+
+        So an epoch that takes long, or an app that was stopped, makes no source idle that goes on sending.
+        """
+        if now_us is None or all(source.idle_us is None for source in self.bound.graph.of(Source)):
+            return {}
+        last_us = planned_us(entry(self.history.store, Epoch(epoch - 1)))
+        giving = self._giving(epoch)
+        if last_us is None or giving is None:
+            return {}
+        return {self.inputs.names[number]: max(0, now_us - last_us) for number in giving}
 
     def _readable(self, parent: Manifest | None) -> bool:
         return self.pool.durable and self.history.durability.covers(parent)
