@@ -133,7 +133,7 @@ def test_what_cannot_be_meant_is_refused_where_it_is_written(options: dict[str, 
 
 
 def test_columns_that_are_not_there_or_have_no_order_are_refused() -> None:
-    with pytest.raises(BadValue, match=r"columns among \['k', 'v'\], got one of \['w'\]"):
+    with pytest.raises(BadValue, match=r"best= an aggregate of a column among \['k', 'v'\], got 'w'"):
         harness({"k": int, "v": int}, best=agg.top_rows(1, by="v", columns="w"))
     with pytest.raises(UnsupportedColumn, match=r"top_rows of column 'w': expected a type with an order .*, got list"):
         harness({"k": int, "w": pa.list_(pa.int64())}, best=agg.top_rows(1, by="k", columns="w"))
