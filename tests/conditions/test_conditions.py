@@ -317,6 +317,16 @@ def test_times_decimals_and_spelling(text: str) -> None:
     )
 
 
+def test_nothing_is_not_true() -> None:
+    assert [truth(text, v=pa.nulls(1)) for text in ("v", "NOT v", "v = 1", "v IS NULL")] == [False, False, False, True]
+
+
+def test_decimals_with_too_many_digits_are_told_with_what_would_do() -> None:
+    with pytest.raises(BadCondition, match=r"precision out of range.*`price \* 1e0`, makes doubles"):
+        truth("n * 1.0 * n > 1", n=7)
+    assert truth("n * 1e0 * n = 49", n=7)
+
+
 def test_what_is_divided_by_zero_is_unknown() -> None:
     assert not truth("n / 0 > 1 OR n % 0 = 1", n=7)
     assert truth("(n / 0) IS NULL AND (n % 0) IS NULL AND (1 / (n - 7)) IS NULL", n=7)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from springtide.conditions.errors import ALLOWED, BadCondition, ConditionFailed
+from springtide.conditions.errors import ALLOWED, DOUBLES, BadCondition, ConditionFailed
 from springtide.conditions.evaluate import evaluate
 from springtide.conditions.tree import Column, Node, columns_of, with_columns
 
@@ -52,7 +52,8 @@ class SqlCondition:
             found = evaluate(self.tree, nothing)
         except (pa.ArrowException, ValueError, TypeError) as error:
             kinds = ", ".join(f"{name} {column.type}" for name, column in nothing.items())
-            raise BadCondition(self.owner, self.text, f"types that go together ({kinds})", str(error)) from error
+            hint = DOUBLES if "precision" in str(error) else ""
+            raise BadCondition(self.owner, self.text, f"types that go together ({kinds})", str(error), hint) from error
         if found.type not in (pa.bool_(), pa.null()):
             raise BadCondition(self.owner, self.text, "something that is true or false", f"{found.type}")
 
@@ -68,7 +69,7 @@ class SqlCondition:
             raise ConditionFailed(self.owner, self.text, str(error)) from error
         if isinstance(found, pa.Scalar):
             found = pa.repeat(pa.scalar(found.as_py() is True), rows)
-        return pc.fill_null(found, False)
+        return pc.fill_null(found.cast(pa.bool_()), False)
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -7,6 +7,8 @@ ALLOWED = (
     "comparisons, AND, OR, NOT, IS [NOT] NULL, IN, BETWEEN, LIKE, + - * / %, COALESCE, LOWER, UPPER and CASE"
 )
 
+DOUBLES = "A number with an exponent, as in `price * 1e0`, makes doubles of decimals that have too many digits"
+
 
 class BadCondition(BadValue):
     """A condition that can't be read, or that does not fit the columns there are."""
