@@ -124,7 +124,11 @@ class Driver:
             graph=graph, schemas={"count": layout.key}, logics={"count": SimpleNamespace(layout=layout)}
         )
         inputs = SimpleNamespace(
-            several=False, sheds=False, split=lambda batch: {"rows": batch}, counted=lambda batch: (batch, None)
+            several=False,
+            sheds=False,
+            apart=None,
+            split=lambda batch: {"rows": batch},
+            counted=lambda batch: (batch, None),
         )
         self.pool = Pool()
         pool = cast(Any, self.pool)

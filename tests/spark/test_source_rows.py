@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from spark_kit import parquet_epochs
 
-from springtide import App, sinks
-from springtide.engine.epoch import dataframes
+from springtide import App, agg, sinks
+from springtide.engine.epoch import compute, dataframes
 from springtide.engine.spark.internals import SourceRows
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def tagged_union(spark: "SparkSession", place: Path, files: Sequence[Sequence[Se
     frames = []
     for source, epochs in enumerate(files):
         numbers = [[{"n": n} for n in epoch] for epoch in epochs]
-        opened = parquet_epochs(place / str(source), numbers, SCHEMA, "n BIGINT").open(spark, str(source))
+        opened = parquet_epochs(place / str(source), numbers, SCHEMA, "n BIGINT").open(spark, str(source), placed=False)
         frames.append(opened.rows.select(F.lit(source).alias("source"), "n"))
     stream, *others = frames
     for other in others:
@@ -98,3 +98,26 @@ def test_an_app_reads_its_sources_apart(spark: "SparkSession", tmp_path: Path, m
     assert not kept
     assert {epoch: sorted(rows["n"].to_pylist()) for epoch, rows in out.epochs.items()} == {0: [1, 2, 10], 1: [3]}
     assert [report.rows_in for report in reports] == [3, 1]
+
+
+@pytest.mark.parametrize("few_rows", [0, 1_000])
+@pytest.mark.parametrize("step", ["join", "count"])
+def test_a_keyed_step_has_its_part_in_an_epoch_in_which_its_sources_give_nothing(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, few_rows: int
+) -> None:
+    """Another source does, and rows go either way through the shuffle."""
+    monkeypatch.setattr(compute, "FEW_ROWS", few_rows)
+    app, out = App("elsewhere"), sinks.memory()
+    left, right, other = (
+        app.source(name, parquet_epochs(tmp_path / name, [[{"n": n}] for n in numbers], SCHEMA, "n BIGINT"))
+        for name, numbers in (("left", [1]), ("right", [1]), ("other", [5, 6]))
+    )
+    if step == "join":
+        left.key_by("n").join("step", right.key_by("n")).sink("out", out)
+    else:
+        left.union("both", right).key_by("n").aggregate("step", c=agg.count()).sink("out", out)
+    other.sink("others", sinks.noop())
+    reports = app.run(spark, checkpoint=str(tmp_path / "checkpoint"), until="available", instances=2)
+    assert [report.rows_in for report in reports] == [3, 1]
+    assert [len(report.operators[0].instances) for report in reports] == [2, 2]
+    assert out.rows() == [{"n": 1} if step == "join" else {"n": 1, "c": 2}]

@@ -103,10 +103,9 @@ class Inputs:
 
         `giving` are the numbers of the sources that have rows in this epoch. None if that can't be done.
         """
-        found = None if self.apart is None else self.apart.of(batch, giving)
-        if found is None:
+        if self.apart is None or (found := self.apart.of(batch, giving)) is None:
             return None
-        nothing = batch.filter(F.lit(False))
+        nothing = self.apart.none(batch)
         return {name: found.get(i, nothing).select(f"{_struct(i)}.*") for i, name in enumerate(self.names)}
 
     def rows(self, batch: DataFrame) -> dict[str, DataFrame]:

@@ -33,6 +33,10 @@ class SourceRows:
             source: self._some(batch, rdd, source, *span) for source, span in zip(giving, pairwise(ends), strict=True)
         }
 
+    def none(self, batch: DataFrame) -> DataFrame:
+        """No rows, as Spark finds out when it reads them: what it knows to be empty it plans no tasks for."""
+        return self._some(batch, batch._jdf.queryExecution().logical().rdd(), 0, 0, 0)
+
     def _some(self, batch: DataFrame, rdd: Any, source: int, first: int, end: int) -> DataFrame:
         arguments = self._gateway.new_array(self._gateway.jvm.java.lang.Object, 4)
         for place, argument in enumerate((rdd, source, first, end)):
