@@ -12,7 +12,7 @@ from spark_kit import parquet_epochs
 
 from springtide import App, agg, sinks
 from springtide.engine.epoch import compute, dataframes
-from springtide.engine.spark.internals import SourceRows
+from springtide.engine.spark.internals import Nudges, SourceRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +62,24 @@ def test_each_source_is_read_alone_also_while_others_are_silent(spark: "SparkSes
         {0: [(0, 3)], 2: []},
         {2: [(2, 22)]},
     ]
+
+
+def test_each_source_is_read_alone_in_an_epoch_that_a_nudge_asked_for(spark: "SparkSession", tmp_path: Path) -> None:
+    """With rows of all sources, of one alone, and of none."""
+    found: list[Rows] = []
+    giving: list[tuple[int, ...]] = [(0, 1), (0, 1), (0,), ()]
+    apart, nudges = SourceRows(spark), Nudges(spark)
+
+    def seen(batch: "DataFrame", epoch: int) -> None:
+        parts = apart.of(batch, giving[epoch])
+        assert parts is not None, epoch
+        found.append({source: [tuple(row) for row in part.collect()] for source, part in parts.items()})
+        if epoch + 1 < len(giving):
+            nudges.nudge()
+
+    stream = nudges.beside(tagged_union(spark, tmp_path / "in", [[[1], [2], [3]], [[10], [11]]]))
+    epochs_of(stream, tmp_path / "checkpoint", seen)
+    assert found == [{0: [(0, 1)], 1: [(1, 10)]}, {0: [(0, 2)], 1: [(1, 11)]}, {0: [(0, 3)]}, {}]
 
 
 def test_no_row_is_taken_for_one_of_another_source(spark: "SparkSession", tmp_path: Path) -> None:
