@@ -75,7 +75,8 @@ class App(Dataflow):
 
         A session given as `spark`, or one that is active, is used and never stopped; else one is made. The
         checkpoint (default `.springtide/NAME`) holds all state: started again on it, the app goes on
-        where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None.
+        where it was. `until` is `"available"`, `"epochs=N"`, `"rows=N"`, `"seconds=N"` or None. With `"available"` the
+        app ends once it has done what its sources have now, and has closed what that has made due by event time.
 
         With `durable_every`, the state goes to the durable store after that number of epochs, or after a time such as
         `"30 seconds"`: less is written, and if every copy of some state is lost, the epochs since are repeated from

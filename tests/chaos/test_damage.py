@@ -64,24 +64,34 @@ def test_torn_manifests(site: Site) -> None:
     site.check(3)
 
     # Computed again by fewer instances, the epoch has fewer parts; none of the old ones stays.
-    manifest_path(site.checkpoint, 2).write_bytes(b"")
+    closing = _next(site) - 1
+    manifest_path(site.checkpoint, closing).write_bytes(b"")
     site.run(4, instances=1)
     site.check(4)
 
     # Spark has not logged the epoch.
-    site.crash(5, "publish.before=oserror@4")
-    _truncate(manifest_path(site.checkpoint, 4))
+    unlogged = _next(site)
+    site.crash(5, f"publish.before=oserror@{unlogged}")
+    _truncate(manifest_path(site.checkpoint, unlogged))
     site.run(5)
     site.check(5)
 
     # Spark's offset log is an epoch ahead, as a driver killed in the middle of an epoch leaves it.
-    site.crash(6, "epoch.start=oserror@5")
-    assert (generation(site.checkpoint) / "spark" / "offsets" / "5").exists()
-    _truncate(manifest_path(site.checkpoint, 4))
+    ahead = _next(site)
+    site.crash(6, f"epoch.start=oserror@{ahead}")
+    assert (generation(site.checkpoint) / "spark" / "offsets" / str(ahead)).exists()
+    _truncate(manifest_path(site.checkpoint, ahead - 1))
     site.run(6)
     site.check(6)
-    torn = sorted(path.name for path in (generation(site.checkpoint) / "torn").iterdir())
-    assert torn == ["000000001.json", "000000002.json", "000000004.json"]
+    torn = {path.name for path in (generation(site.checkpoint) / "torn").iterdir()}
+    assert torn == {f"{epoch:09d}.json" for epoch in (1, closing, unlogged, ahead - 1)}
+
+
+def _next(site: Site) -> int:
+    """The epoch after the last one that is true."""
+    last = head(site.checkpoint)
+    assert last is not None
+    return last.epoch + 1
 
 
 def _truncate(path: Path) -> None:

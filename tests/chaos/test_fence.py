@@ -13,7 +13,7 @@ import fence_app
 import psycopg
 import pytest
 from chaos_app import START_S, spec
-from chaos_kit import generation, listing, manifests
+from chaos_kit import generation, listing, manifests, quiet
 from chaos_oracle import expected, published
 from stopped_driver import Stopped
 
@@ -97,7 +97,7 @@ class Coast:
 
     def check(self) -> None:
         """Every sink holds exactly what all epochs give."""
-        oracle, found = expected(EPOCHS), published(self.root)
+        oracle, found = expected(EPOCHS, quiet=quiet(LocalStore(self.checkpoint))), published(self.root)
         assert not found.beyond(oracle)
         assert not oracle.beyond(found)
         rows = spec(EPOCHS).rows(0, EPOCHS * fence_app.spec(1).limit, START_S)  # type: ignore[operator]

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import ending_app
 import pytest
+from chaos_kit import drive, quiet
+from chaos_oracle import expected, published
 from cluster_kit import Cluster, one_owner, succeeded
 
 from springtide.blocks.durable import DurableLog
@@ -29,6 +32,18 @@ def test_every_strategy_grows_and_shrinks_without_input(tmp_path: Path) -> None:
                 cluster.settled(workers)
                 assert one_owner(cluster)
         cluster.finish()
+
+
+def test_an_app_on_workers_that_ends_with_its_input_closes_its_windows_and_waits_for_no_migration(
+    tmp_path: Path,
+) -> None:
+    """Here the first windows close after the third epoch."""
+    ended = drive(tmp_path, "", epochs=3, app=ending_app)
+    assert ended.code == 0, str(ended)
+    assert quiet(LocalStore(tmp_path / "checkpoint")) == {3}
+    oracle, found = expected(3), published(tmp_path)
+    assert oracle.finals
+    assert found == oracle
 
 
 def test_a_lost_worker_a_cancelled_growth_and_durable_state_without_input(tmp_path: Path) -> None:

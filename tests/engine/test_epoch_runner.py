@@ -30,6 +30,8 @@ from springtide.ids import Epoch, PlanVersion, WorkerId
 from springtide.metrics.report import EpochReport
 
 BATCH = cast(Any, SimpleNamespace(sparkSession=None))
+OFFSET = '{"row": 1, "start_us": 0}'
+"""Of every epoch: only the first one has input."""
 
 
 class Sink:
@@ -98,7 +100,8 @@ class Computing(EpochComputation):
         self.driver.meanwhile()
         if self.driver.failing:
             raise self.driver.failing.pop(0)
-        return Computed(Manifest("app", epoch, "" if parent is None else parent.id, plan.version, 1), parent)
+        before = "" if parent is None else parent.id
+        return Computed(Manifest("app", epoch, before, plan.version, 1, offsets=(OFFSET,)), parent)
 
 
 class Driver:
@@ -107,6 +110,8 @@ class Driver:
     def __init__(self, place: Path) -> None:
         self.events: list[str] = []
         self.reports: list[EpochReport] = []
+        self.asked: list[tuple[int | None, bool]] = []
+        """After which epochs the runner asked whether another one would close something, and whether afresh."""
         self.failing: list[Exception] = []
         """What the next attempts end with."""
         self.meanwhile: Callable[[], None] = lambda: None
@@ -139,12 +144,16 @@ class Driver:
             Computing(cast(Any, bound), cast(Any, inputs), self),
             Publisher(cast(Any, bound), self.history, pool),
             Reporter("app", graph, Progress(graph), self._reported),
+            cast(Any, SimpleNamespace(ask=self._ask)),
         )
         self.runner._prepared = True
 
     def _reported(self, report: EpochReport) -> None:
         self.events.append(f"report {report.epoch}")
         self.reports.append(report)
+
+    def _ask(self, head: Manifest | None, *, afresh: bool) -> None:
+        self.asked.append((None if head is None else head.epoch, afresh))
 
     def run(self, epoch: int) -> None:
         self.runner(BATCH, epoch)
@@ -226,6 +235,29 @@ def test_after_the_stop_no_epoch_is_run(driver: Driver) -> None:
         driver.run(1)
     assert driver.runner.refused
     assert driver.true == 0
+
+
+def test_whether_something_is_left_to_close_is_asked_after_each_epoch_that_is_true(driver: Driver) -> None:
+    driver.run(0)
+    driver.run(1)
+    driver.failing = [StepFailed("count", "updating", "a bad row")]
+    with pytest.raises(StepFailed):
+        driver.run(2)
+    assert driver.asked == [(0, True), (1, False)], "the second epoch was without input"
+
+
+@pytest.mark.parametrize(("begun", "asked"), [(False, [(0, True)]), (True, [])])
+def test_it_is_asked_before_a_query_starts_unless_spark_begins_with_an_epoch(
+    driver: Driver, tmp_path: Path, *, begun: bool, asked: list[tuple[int, bool]]
+) -> None:
+    driver.run(0)
+    successor, logged = Driver(tmp_path), f"v1\n{{}}\n{OFFSET}".encode()
+    successor.history.store.put("spark/offsets/0", logged)
+    successor.history.store.put("spark/commits/0", b"")
+    if begun:
+        successor.history.store.put("spark/offsets/1", logged)
+    assert not successor.runner.feed_spark()
+    assert successor.asked == asked
 
 
 def test_an_epoch_that_nobody_waits_for_any_more_does_not_become_true(driver: Driver) -> None:

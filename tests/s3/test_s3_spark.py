@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import s3_app
-from chaos_kit import DEADLINE_S
+from chaos_kit import DEADLINE_S, quiet
 from chaos_oracle import expected, published
 from s3_kit import S3, everything
 from stopped_driver import Stopped
@@ -98,7 +98,7 @@ class Coast:
                 path = self.root / "read" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-        oracle, found = expected(EPOCHS), published(self.root / "read")
+        oracle, found = expected(EPOCHS, quiet=quiet(store)), published(self.root / "read")
         assert not found.beyond(oracle)
         assert not oracle.beyond(found)
 

@@ -130,10 +130,12 @@ def test_event_time(run_app: RunApp, tmp_path: Path) -> None:
     keyed.dedupe("within", column="at", within="15 seconds").sink("deduped", out["within"])
     reports = run_app(app)
 
+    epochs = [*epochs, []]  # The last is for what the others have made due.
     updates, finals, late_rows = _windows(epochs, SIZE)
     assert late_rows > 0
     assert len(finals) > 1
     assert by_epoch(out["tumbling"].epochs) == {e: updates[e] + finals.get(e, bag([])) for e in updates}
+    assert max(finals) == len(epochs) - 1
     assert by_epoch(out["final"].epochs) == finals
     several = {e: bag(r for r in rows_of(rows) if r["c"] > 1) for e, rows in finals.items()}
     assert by_epoch(out["filtered"].epochs) == {e: rows for e, rows in several.items() if rows}
@@ -162,7 +164,8 @@ def test_times_without_a_zone_stay_so(run_app: RunApp, tmp_path: Path) -> None:
     rows.map_batches("mapped", lambda table: table, schema).sink("m", out["mapped"])
     run_app(app)
     start = datetime(2024, 5, 1, 12)
-    counted = {(start, 2, False), (start + 3 * SIZE, 1, False), (start + 6 * SIZE, 1, False), (start, 2, True)}
+    counted = {(start, 2, False), (start + 3 * SIZE, 1, False), (start + 6 * SIZE, 1, False)}
+    counted |= {(start, 2, True), (start + 3 * SIZE, 1, True)}
     assert {(r["window_start"], r["c"], r["final"]) for r in out["windows"].rows()} == counted
     assert {r["window_end"] - r["window_start"] for r in out["windows"].rows()} == {SIZE}
     for name in ("within", "mapped"):

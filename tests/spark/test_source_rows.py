@@ -10,9 +10,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 from spark_kit import parquet_epochs
 
-from springtide import App, sinks
-from springtide.engine.epoch import dataframes
-from springtide.engine.spark.internals import SourceRows
+from springtide import App, agg, sinks
+from springtide.engine.epoch import compute, dataframes
+from springtide.engine.spark.internals import Nudges, SourceRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +64,24 @@ def test_each_source_is_read_alone_also_while_others_are_silent(spark: "SparkSes
     ]
 
 
+def test_each_source_is_read_alone_in_an_epoch_that_a_nudge_asked_for(spark: "SparkSession", tmp_path: Path) -> None:
+    """With rows of all sources, of one alone, and of none."""
+    found: list[Rows] = []
+    giving: list[tuple[int, ...]] = [(0, 1), (0, 1), (0,), ()]
+    apart, nudges = SourceRows(spark), Nudges(spark)
+
+    def seen(batch: "DataFrame", epoch: int) -> None:
+        parts = apart.of(batch, giving[epoch])
+        assert parts is not None, epoch
+        found.append({source: [tuple(row) for row in part.collect()] for source, part in parts.items()})
+        if epoch + 1 < len(giving):
+            nudges.nudge()
+
+    stream = nudges.beside(tagged_union(spark, tmp_path / "in", [[[1], [2], [3]], [[10], [11]]]))
+    epochs_of(stream, tmp_path / "checkpoint", seen)
+    assert found == [{0: [(0, 1)], 1: [(1, 10)]}, {0: [(0, 2)], 1: [(1, 11)]}, {0: [(0, 3)]}, {}]
+
+
 def test_no_row_is_taken_for_one_of_another_source(spark: "SparkSession", tmp_path: Path) -> None:
     said: list[str] = []
     apart = SourceRows(spark)
@@ -98,3 +116,26 @@ def test_an_app_reads_its_sources_apart(spark: "SparkSession", tmp_path: Path, m
     assert not kept
     assert {epoch: sorted(rows["n"].to_pylist()) for epoch, rows in out.epochs.items()} == {0: [1, 2, 10], 1: [3]}
     assert [report.rows_in for report in reports] == [3, 1]
+
+
+@pytest.mark.parametrize("few_rows", [0, 1_000])
+@pytest.mark.parametrize("step", ["join", "count"])
+def test_a_keyed_step_has_its_part_in_an_epoch_in_which_its_sources_give_nothing(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, few_rows: int
+) -> None:
+    """Another source does, and rows go either way through the shuffle."""
+    monkeypatch.setattr(compute, "FEW_ROWS", few_rows)
+    app, out = App("elsewhere"), sinks.memory()
+    left, right, other = (
+        app.source(name, parquet_epochs(tmp_path / name, [[{"n": n}] for n in numbers], SCHEMA, "n BIGINT"))
+        for name, numbers in (("left", [1]), ("right", [1]), ("other", [5, 6]))
+    )
+    if step == "join":
+        left.key_by("n").join("step", right.key_by("n")).sink("out", out)
+    else:
+        left.union("both", right).key_by("n").aggregate("step", c=agg.count()).sink("out", out)
+    other.sink("others", sinks.noop())
+    reports = app.run(spark, checkpoint=str(tmp_path / "checkpoint"), until="available", instances=2)
+    assert [report.rows_in for report in reports] == [3, 1]
+    assert [len(report.operators[0].instances) for report in reports] == [2, 2]
+    assert out.rows() == [{"n": 1} if step == "join" else {"n": 1, "c": 2}]

@@ -239,13 +239,19 @@ def test_a_nudge_makes_an_epoch_without_rows(spark: "SparkSession", tmp_path: Pa
     stream = nudges.beside(rows)
     assert stream.schema == rows.schema
     seen: list[tuple[int, int]] = []
+    nudging: set[int] = set()
+
+    def take(batch: "DataFrame", epoch: int) -> None:
+        seen.append((epoch, batch.count()))
+        if epoch in nudging:
+            nudges.nudge()
 
     def add(number: int) -> None:
         (tmp_path / "in" / str(number)).write_text(f'{{"id": {number}}}')
 
     def start(frame: "DataFrame", **trigger: Any) -> "StreamingQuery":
-        writer = frame.writeStream.foreachBatch(lambda batch, epoch: seen.append((epoch, batch.count())))
-        return writer.option("checkpointLocation", str(tmp_path / "checkpoint/spark")).trigger(**trigger).start()
+        writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "checkpoint/spark"))
+        return writer.trigger(**trigger).start()
 
     add(1)
     start(rows, availableNow=True).awaitTermination()
@@ -263,10 +269,14 @@ def test_a_nudge_makes_an_epoch_without_rows(spark: "SparkSession", tmp_path: Pa
     assert seen[3:] == [(1, 0)], "repeated as it was"
     nudges.nudge()
     start(stream, availableNow=True).awaitTermination()
-    assert seen[4:] == [(2, 1)], "what ends with its input does not wait for nudges"
+    assert seen[4:] == [(2, 1)], "one epoch for a row and a nudge"
+    add(3)
+    nudging |= {3, 4}
+    start(stream, availableNow=True).awaitTermination()
+    assert seen[5:] == [(3, 1), (4, 0), (5, 0)], "what ends with its input goes on as long as an epoch nudges"
     fit(store, 1, nudged=False)
     start(rows, availableNow=True).awaitTermination()
-    assert len(seen) == 5
+    assert len(seen) == 8
 
 
 def test_the_read_limit_of_a_running_query_can_be_changed(spark: "SparkSession", tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from springtide.blocks.manifest import Manifest, States
 from springtide.blocks.store import Store
 from springtide.engine.durability.checkpoints import Depositor, Durability
 from springtide.engine.durability.interval import Interval
-from springtide.engine.durability.spark_log import align, done, entries, feed, fit, lineage
+from springtide.engine.durability.spark_log import align, begun, done, entries, feed, fit, lineage
 from springtide.errors import SpringtideError
 from springtide.ids import Epoch
 from springtide.plan.shedding import NOTHING, Shedding
@@ -122,6 +122,11 @@ class History:
         repeats = self._feed()
         fit(self.store, self.sources, nudged=self._nudged)
         return repeats
+
+    @property
+    def begun(self) -> bool:
+        """Whether Spark has begun an epoch that it runs again first, as it does not know it as done."""
+        return begun(self.store)
 
     def _feed(self) -> bool:
         head = -1 if self.head is None else self.head.epoch

@@ -104,6 +104,12 @@ def done(store: Store, epoch: Epoch) -> bool:
     return epoch in _logged(store, "commits")
 
 
+def begun(store: Store) -> bool:
+    """Whether Spark has logged an epoch's offsets, and not yet that it was done."""
+    last = _logged(store, "offsets")[-1:]
+    return bool(last) and not done(store, Epoch(last[0]))
+
+
 def feed(store: Store, epoch: Epoch, entry: str) -> None:
     """Make Spark run an epoch next, from these offsets. No query may be running."""
     _forget(store, "commits", [e for e in _logged(store, "commits") if e >= epoch])

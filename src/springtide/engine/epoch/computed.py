@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from springtide.blocks.manifest import Manifest
+from springtide.engine.durability.spark_log import NOT_BEGUN
 from springtide.engine.ownership.standby import Kept
 from springtide.engine.shedding.rows_taken import RowsTaken
 from springtide.metrics.report import OperatorReport, QueryReport
@@ -26,3 +27,9 @@ class Computed:
     replayed: bool = False
     published_again: bool = False
     """It was computed before, by another driver, and is only published now."""
+
+    @property
+    def without_input(self) -> bool:
+        """Whether no source has given anything: the epoch was needed for something else."""
+        now = self.manifest.offsets
+        return now == ((NOT_BEGUN,) * len(now) if self.parent is None else self.parent.offsets)

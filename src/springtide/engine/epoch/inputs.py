@@ -106,14 +106,10 @@ class Inputs:
 
         `giving` are the numbers of the sources that have rows in this epoch. None if that can't be done.
         """
-        found = None if self.apart is None else self.apart.of(batch, giving)
-        if found is None:
+        if self.apart is None or (found := self.apart.of(batch, giving)) is None:
             return None
-        rows = {}
-        for i, name in enumerate(self.names):
-            own = found[i] if i in found else batch.filter(F.lit(False))
-            rows[name] = select(own, [f"{_struct(i)}.*"])
-        return rows
+        nothing = self.apart.none(batch)
+        return {name: select(found.get(i, nothing), [f"{_struct(i)}.*"]) for i, name in enumerate(self.names)}
 
     def rows(self, batch: DataFrame) -> dict[str, DataFrame]:
         """By source: its rows, with nothing shed."""

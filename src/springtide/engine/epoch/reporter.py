@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 
 from springtide.dataflow.graph import Graph
-from springtide.engine.durability.spark_log import NOT_BEGUN
 from springtide.engine.epoch.accounts import account_of
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.source_progress import Progress
@@ -34,7 +33,6 @@ class Reporter:
 
     def _report(self, done: Computed, watch: Stopwatch) -> EpochReport:
         manifest, account = done.manifest, done.manifest.account
-        offsets_before = (NOT_BEGUN,) * len(self._progress.sources) if done.parent is None else done.parent.offsets
         seen = self._progress.measure(manifest, done.parent, None if account is None else account.sources)
         phases = Phases(watch["plan"], watch["compute"], watch["commit"], watch["publish"], watch["collect"])
         before, self._ended_s = self._ended_s, time.monotonic()
@@ -56,5 +54,5 @@ class Reporter:
             () if account is None else account.queries,
             phases.total_s if before is None else max(phases.total_s, self._ended_s - before),
             done.published_again,
-            manifest.offsets == offsets_before,
+            done.without_input,
         )

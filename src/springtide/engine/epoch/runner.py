@@ -15,10 +15,10 @@ from springtide.engine.durability.history import History
 from springtide.engine.durability.stop_state import StopState
 from springtide.engine.epoch.accounts import retold
 from springtide.engine.epoch.alignment import HeldBack, held_back
+from springtide.engine.epoch.closing import Closing, due_steps
 from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.computed import Computed
 from springtide.engine.epoch.dataframes import EpochDataFrames
-from springtide.engine.epoch.event_time import may_expire
 from springtide.engine.epoch.publisher import Publisher
 from springtide.engine.epoch.reporter import Reporter
 from springtide.engine.executors.job_watch import LOOK_S
@@ -50,9 +50,11 @@ class EpochRunner:
         compute: EpochComputation,
         publish: Publisher,
         report: Reporter,
+        closing: Closing | None = None,
     ) -> None:
+        """With `closing`, the query ends with its input, and what is due then is closed before it does."""
         self.history, self.pool, self.collector = history, pool, collector
-        self._compute, self._publish, self._report = compute, publish, report
+        self._compute, self._publish, self._report, self._closing = compute, publish, report, closing
         self.failure: BaseException | None = None
         self.shedding = NOTHING
         """The shed rates of epochs to come."""
@@ -87,14 +89,7 @@ class EpochRunner:
 
     def expiring(self) -> str | None:
         """What time has made due, and an epoch without rows would close; None if there is nothing."""
-        head, bound = self.history.head, self._compute.bound
-        states = {} if head is None else head.operators
-        now_us = round(time.time() * 1e6)
-        steps = [
-            step
-            for step, logic in bound.logics.items()
-            if step in states and may_expire(states[step], logic.clock, now_us, bound.graph.idle_us(step))
-        ]
+        steps = due_steps(self._compute.bound, self.history.head)
         return f"time is over for keys of {', '.join(map(repr, steps))}" if steps else None
 
     def held_back(self) -> dict[str, HeldBack]:
@@ -134,7 +129,10 @@ class EpochRunner:
     def feed_spark(self) -> bool:
         """Before a query starts: let Spark go on after the last epoch; True if with one to be repeated, alone."""
         self._prepared = False
-        return self.history.feed_spark()
+        repeats = self.history.feed_spark()
+        if self._closing is not None and not repeats and not self.history.begun:
+            self._closing.ask(self.history.head, afresh=True)
+        return repeats
 
     def go_back(self) -> None:
         """Go on from the last durable checkpoint, after GoBack has ended the query."""
@@ -183,6 +181,8 @@ class EpochRunner:
         if self.pool.due(Point.EPOCHS):  # Now, and not when the next rows have come.
             self.pool.swap(StopState(self.history))
             self._before_again(Epoch(epoch + 1), Halted())
+        if self._closing is not None and self.history.replay is None:
+            self._closing.ask(self.history.head, afresh=not done.without_input)
 
     def _commit(self, frames: EpochDataFrames, epoch: Epoch, parent: Manifest | None, watch: Stopwatch) -> Computed:
         """Compute an epoch under one plan, again under another if workers failed it, and make it true."""

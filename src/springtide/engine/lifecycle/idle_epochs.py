@@ -38,12 +38,15 @@ class NudgePace:
 
 
 class IdleEpochs:
-    """Looks, beside the epochs, whether something waits for the next one."""
+    """Looks, beside the epochs, whether something waits for the next one.
+
+    Without a `nudge` it asks for none: an app that ends with its input is not kept from ending.
+    """
 
     def __init__(
         self,
         runner: EpochRunner,
-        nudge: Callable[[], None],
+        nudge: Callable[[], None] | None,
         align: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -76,12 +79,16 @@ class IdleEpochs:
         if self._runner.in_flight:
             return
         self._align()
+        if self._nudge is not None:
+            self._ask(self._nudge)
+        self._runner.rest()
+
+    def _ask(self, nudge: Callable[[], None]) -> None:
         head = -1 if self._runner.history.head is None else self._runner.history.head.epoch
         because = self._runner.waiting() or (self._runner.expiring() if self._quiet(head) else None)
         if self._rhythm.beats(because, head):
             log.info("an epoch is due, with rows or without: %s", because)
-            self._nudge()
-        self._runner.rest()
+            nudge()
 
     def _quiet(self, head: int) -> bool:
         """Whether there has been no epoch for a while."""

@@ -26,6 +26,7 @@ from springtide.dataflow.accuracy import shedding
 from springtide.dataflow.graph import Source
 from springtide.engine.durability.history import History
 from springtide.engine.epoch.binding import bind
+from springtide.engine.epoch.closing import Closing
 from springtide.engine.epoch.compute import EpochComputation
 from springtide.engine.epoch.inputs import Inputs
 from springtide.engine.epoch.publisher import Publisher
@@ -74,6 +75,7 @@ from springtide.plan.plan import Plan
 from springtide.plan.shedding import Shedding
 from springtide.private import make_private
 from springtide.scratch import make_scratch, remove_scratch
+from springtide.state.clock import Clock, EventTime
 
 POLL_S = 0.2
 SOURCES_OPEN_S = 60.0
@@ -177,7 +179,8 @@ class Running:
         state = KeyedState(dataflow.name, bound.layouts, dataflow.slices, storage, version)
         self._pool = start_pool(spark, state, config, self._watch, lambda: slice_load(self.reports))
         # Embedded, and with every epoch durable, nothing waits for an epoch but rows, and what time makes due.
-        timed = any(logic.clock is not None for logic in bound.logics.values()) and not config.until.available
+        ends = config.until.available  # With its input: the wall clock could keep it from that.
+        timed = any(isinstance(logic.clock, EventTime if ends else Clock) for logic in bound.logics.values())
         nudges = Nudges(spark) if config.pool is not None or timed else None
         history = History(
             own,
@@ -196,6 +199,7 @@ class Running:
             EpochComputation(dataflow.name, bound, inputs, history, self._pool),
             Publisher(bound, history, self._pool),
             Reporter(dataflow.name, graph, progress, self._on_report),
+            Closing(bound, nudges.nudge) if ends and nudges is not None else None,
         )
 
         def start(trigger: Mapping[str, Any]) -> StreamingQuery:
@@ -209,8 +213,8 @@ class Running:
 
         self._on_start("first epoch")
         paced = {"processingTime": f"{round(config.trigger_s * 1000)} milliseconds"}
-        supervisor = QuerySupervisor(runner, start, {"availableNow": True} if config.until.available else paced)
-        idle_epochs = IdleEpochs(runner, nudges.nudge if nudges is not None else lambda: None, self._align)
+        supervisor = QuerySupervisor(runner, start, {"availableNow": True} if ends else paced)
+        idle_epochs = IdleEpochs(runner, None if ends or nudges is None else nudges.nudge, self._align)
         self.at_end.insert(0, idle_epochs.stop)
         idle_epochs.start()
         return supervisor

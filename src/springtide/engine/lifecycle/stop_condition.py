@@ -26,7 +26,7 @@ class StopCondition:
     """Any of these ends the app; with none it runs until it is stopped."""
 
     available: bool = False
-    """All that the sources have now is done."""
+    """All that the sources have now is done, and what it has made due by event time is closed."""
     epochs: int | None = None
     """Epochs computed by this run; those without input, which happen because something else is due, do not count."""
     rows: int | None = None

@@ -22,5 +22,8 @@ class Nudges:
             return stream.union(reader.load())
 
     def nudge(self) -> None:
-        """Let there be an epoch soon, with whatever the other sources have."""
+        """Let there be an epoch soon, with whatever the other sources have.
+
+        A query that ends with its input has it only if the nudge comes before the end of the epoch in flight.
+        """
         self._last.set(str(time.time_ns()))

@@ -24,6 +24,8 @@ class SourceRows:
         maker = maker_of(batch.sparkSession)
         rdd = maker.rddOf(batch._jdf)
         sizes = [int(size) for size in maker.partsOf(rdd).split()]
+        if len(sizes) == len(giving) + 1 and sizes[-1] == 0:
+            sizes.pop()  # A nudge, which is beside the sources, and has no rows.
         if len(sizes) != len(giving):
             return None
         spans = pairwise(accumulate(sizes, initial=0))
@@ -31,3 +33,8 @@ class SourceRows:
             source: made_by(self._constructor, batch, rdd, source, *span)
             for source, span in zip(giving, spans, strict=True)
         }
+
+    def none(self, batch: DataFrame) -> DataFrame:
+        """No rows, as Spark finds out when it reads them: what it knows to be empty it plans no tasks for."""
+        rdd = maker_of(batch.sparkSession).rddOf(batch._jdf)
+        return made_by(self._constructor, batch, rdd, 0, 0, 0)
