@@ -74,6 +74,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be done to a DataFrame is noted."""
     monkeypatch.setattr(shuffle, "select", lambda rows, columns: rows.noted(("select", *columns)))
     monkeypatch.setattr(shuffle, "map_in_arrow", lambda rows, function, output: rows.noted(function))
+    monkeypatch.setattr(shuffle, "in_batches", lambda rows: rows)
     monkeypatch.setattr(shuffle, "by_number", lambda rows, count, column: rows.noted(("shuffle", count, column)))
 
 

@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import functions as F
@@ -32,6 +34,7 @@ from springtide.engine.spark.internals import (
     executor_place,
     file_system_fault,
     hadoop_version,
+    in_batches,
     jvm_pid,
     live_heap_bytes,
     map_in_arrow,
@@ -353,7 +356,7 @@ def test_frames_that_are_made_in_one_call_are_those_that_spark_makes(spark: "Spa
     assert ours.select("id").collect() == theirs.select("id").collect()
     columns = ["id + 1 AS `c.d`", "`a b`"]
     assert select(rows, columns).collect() == rows.selectExpr(*columns).collect()
-    assert by_number(rows, 3, "id").rdd.glom().map(len).collect() == [2, 2, 2]
+    assert by_number(rows.selectExpr("int(id) AS id"), 3, "id").rdd.glom().map(len).collect() == [2, 2, 2]
 
 
 def test_a_large_function_is_broadcast(spark: "SparkSession") -> None:
@@ -365,3 +368,44 @@ def test_a_large_function_is_broadcast(spark: "SparkSession") -> None:
 
     found = map_in_arrow(spark.range(0, 2, 1, 1), weighed, StructType([StructField("bytes", LongType())]))
     assert [row.bytes for row in found.collect()] == [2 << 20] * 2
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1000, 1001])
+def test_a_batch_ends_where_it_should_and_no_row_is_lost(spark: "SparkSession", rows: int) -> None:
+    """The session's own limit, after any row, does not count; that of records does, also where both fall together."""
+
+    def sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict(
+            {"rows": [batch.num_rows for batch in batches]}, pa.schema({"rows": pa.int64()})
+        )
+
+    row_bytes = 24  # An eight-byte word for nulls, and one for each number.
+    output = StructType([StructField("rows", LongType())])
+    with_settings = {"maxBytesPerBatch": "1", "maxRecordsPerBatch": "16"}
+    before = {name: spark.conf.get(f"spark.sql.execution.arrow.{name}") for name in with_settings}
+    try:
+        for name, value in with_settings.items():
+            spark.conf.set(f"spark.sql.execution.arrow.{name}", value)
+        for most in (8, 16, 100):
+            frame = spark.range(0, rows, 1, 1).selectExpr("id", "id AS again")
+            found = [row.rows for row in map_in_arrow(in_batches(frame, most * row_bytes), sizes, output).collect()]
+            assert sum(found) == rows
+            cuts = {end for end in range(rows + 1) if end % most == 0}
+            assert found == [end - start for start, end in pairwise(ends_of_batches(rows, 16, cuts))]
+    finally:
+        for name, old in before.items():
+            spark.conf.set(f"spark.sql.execution.arrow.{name}", old)
+
+
+def ends_of_batches(rows: int, records: int, cuts: set[int]) -> list[int]:
+    """Where batches end that have so many records at most, and end at these rows at the latest."""
+    ends = [0]
+    for row in range(1, rows + 1):
+        if row in cuts or row - ends[-1] == records or row == rows:
+            ends.append(row)
+    return ends
+
+
+def test_rows_that_are_left_behind_fail_the_task(spark: "SparkSession") -> None:
+    with pytest.raises(Py4JJavaError, match="expected all rows of the partition to be read"):
+        in_batches(spark.range(0, 100, 1, 1)).limit(3).collect()

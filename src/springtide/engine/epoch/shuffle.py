@@ -12,7 +12,7 @@ from springtide.dataflow.graph import Keyed, Sides
 from springtide.engine.epoch.dataframes import EpochDataFrames
 from springtide.engine.epoch.sql import quoted
 from springtide.engine.pool.protocol import ExecutorPool
-from springtide.engine.spark.internals import by_number, map_in_arrow, select
+from springtide.engine.spark.internals import by_number, in_batches, map_in_arrow, select
 from springtide.engine.wire.commit_record import RECORD
 from springtide.engine.worker.one_side import OneSide
 from springtide.engine.worker.parcel import INSTANCE, PARCEL
@@ -48,7 +48,7 @@ class RowShuffle:
             return self._shuffled(addressed, replace(self.update, prepare=self.prepare))
         columns = [quoted(name) for name in self.prepare.rows.names]
         ready = select(rows, columns) if self._hashes_itself else self._with_hash(rows)
-        return self._shuffled(map_in_arrow(ready, self.prepare, PARCEL))
+        return self._shuffled(map_in_arrow(in_batches(ready), self.prepare, PARCEL))
 
     def _each_side(self, node: Keyed, way: Sides) -> DataFrame:
         """The parcels of all sides, each prepared by itself: Spark writes no columns of other sides for its rows."""
@@ -62,7 +62,7 @@ class RowShuffle:
             own = [f"{name} AS `{place}`" for place, name in zip(side.places, own, strict=True)]
             hashed = [] if self._hashes_itself else [f"{self._hash(way.keys[number])} AS `{HASH}`"]
             ready = select(self._spread(rows, node), [*hashed, *key, *own])
-            parcels.append(map_in_arrow(ready, replace(self.prepare, side=side), PARCEL))
+            parcels.append(map_in_arrow(in_batches(ready), replace(self.prepare, side=side), PARCEL))
         return reduce(lambda some, more: some.union(more), parcels)
 
     def _spread(self, rows: DataFrame, node: Keyed) -> DataFrame:

@@ -3,6 +3,7 @@
 A Spark release may change any of these without notice; `tests/spark/test_spark_internals.py` tells.
 """
 
+from springtide.engine.spark.internals.batches import in_batches
 from springtide.engine.spark.internals.executors import (
     Executor,
     Executors,
@@ -55,6 +56,7 @@ __all__ = [
     "file_system_fault",
     "guard_callbacks",
     "hadoop_version",
+    "in_batches",
     "jvm_pid",
     "jvm_status",
     "jvm_variable",
