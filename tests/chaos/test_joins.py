@@ -8,7 +8,7 @@ import pytest
 from chaos_kit import head
 from cluster_kit import Cluster, succeeded
 
-pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_joins_that_move_and_lose_a_worker(tmp_path: Path) -> None:
@@ -23,7 +23,6 @@ def test_joins_that_move_and_lose_a_worker(tmp_path: Path) -> None:
     checked(cluster)
 
 
-@pytest.mark.slow
 def test_joins_under_every_strategy_and_a_driver_that_dies(tmp_path: Path) -> None:
     with Cluster(tmp_path, workers=2, app=join_app) as cluster:
         for workers, strategy in ((3, "handover"), (2, "partial_pause"), (3, "drain"), (2, "capture"), (3, "restart")):
