@@ -87,8 +87,8 @@ class Section:
         return re.sub(r"[^a-z -]", "", self.title.lower()).replace(" ", "-")
 
 
-def _returned(name: str) -> Entry:
-    return Entry(f"springtide.dataflow.stream.{name}", "springtide.dataflow.stream", made=False)
+def _returned(path: str) -> Entry:
+    return Entry(path, path.rpartition(".")[0], made=False)
 
 
 def _named(path: str) -> Entry:
@@ -99,8 +99,13 @@ SECTIONS = (
     Section("App", (Entry("springtide.App", "springtide.app"),)),
     Section(
         "Streams",
-        tuple(
-            map(_returned, ("Stream", "KeyedStream", "WindowedStream", "CountWindowStream", "SessionStream", "Query"))
+        (
+            _returned("springtide.dataflow.stream.Stream"),
+            _returned("springtide.dataflow.keyed_stream.KeyedStream"),
+            _returned("springtide.dataflow.windowed.WindowedStream"),
+            _returned("springtide.dataflow.windowed.CountWindowStream"),
+            _returned("springtide.dataflow.windowed.SessionStream"),
+            _returned("springtide.dataflow.query.Query"),
         ),
     ),
     Section("`springtide.sources`", Listed("springtide.sources", "springtide.connectors.sources")),
@@ -112,7 +117,7 @@ SECTIONS = (
         (
             Entry("springtide.Groups", "springtide.state.logic"),
             Entry("springtide.Reduced", "springtide.state.reduce"),
-            Entry("springtide.state.timers.Timer", "springtide.state.timers", made=False),
+            _returned("springtide.state.timers.Timer"),
         ),
     ),
     Section(
@@ -124,7 +129,7 @@ SECTIONS = (
     ),
     Section(
         "A running app",
-        (Entry("springtide.engine.lifecycle.running.Running", "springtide.engine.lifecycle.running", made=False),),
+        (_returned("springtide.engine.lifecycle.running.Running"),),
     ),
     Section("Errors", (Entry("springtide.SpringtideError", "springtide.errors"),)),
     Section(

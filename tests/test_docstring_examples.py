@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from springtide import App, agg, sinks, sources
-from springtide.dataflow.stream import KeyedStream, Query, Stream
+from springtide.dataflow.keyed_stream import KeyedStream
+from springtide.dataflow.query import Query
+from springtide.dataflow.stream import Stream
 from springtide.state.aggregates.base import Aggregate
 from springtide.testing import StepHarness
 
@@ -19,7 +21,9 @@ MODULES = [
     "connectors.generator.rates",
     "connectors.memory",
     "dataflow.duration",
+    "dataflow.keyed_stream",
     "dataflow.meeting",
+    "dataflow.query",
     "dataflow.stream",
     "dataflow.ttl",
     "java_home",

@@ -21,7 +21,8 @@ from springtide import App, Groups, Reduced, rates, sinks, sources
 from springtide.blocks.generation import current
 from springtide.blocks.log import ManifestLog
 from springtide.blocks.store import LocalStore
-from springtide.dataflow.stream import Query, Stream
+from springtide.dataflow.query import Query
+from springtide.dataflow.stream import Stream
 from springtide.ids import Epoch
 from springtide.metrics.report import EpochReport
 

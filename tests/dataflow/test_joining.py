@@ -8,7 +8,7 @@ import pytest
 from springtide import App, sinks, sources
 from springtide.dataflow.errors import BadGraph
 from springtide.dataflow.graph import Sides
-from springtide.dataflow.stream import KeyedStream
+from springtide.dataflow.keyed_stream import KeyedStream
 from springtide.errors import BadValue
 from springtide.state.sides import rows_of, side_schemas, sided
 from springtide.testing import StepHarness

@@ -13,7 +13,8 @@ from spark_kit import Row, bag
 from waiting import wait_until
 
 from springtide import PROCESSING_TIME, App, Ttl, agg, sinks, sources
-from springtide.dataflow.stream import KeyedStream, Stream
+from springtide.dataflow.keyed_stream import KeyedStream
+from springtide.dataflow.stream import Stream
 from springtide.engine.lifecycle.running import Running
 from springtide.metrics.report import EpochReport
 from springtide.state.timers import Timer

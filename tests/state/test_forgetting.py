@@ -13,7 +13,8 @@ from state_kit import HASHES, Row, multiset
 
 from springtide import App, Ttl, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph
-from springtide.dataflow.stream import KeyedStream, Stream
+from springtide.dataflow.keyed_stream import KeyedStream
+from springtide.dataflow.stream import Stream
 from springtide.state.timers import Timer
 from springtide.testing import ManualClock, StepHarness
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from springtide import App, agg, sinks, sources
 from springtide.dataflow.errors import BadGraph
-from springtide.dataflow.stream import KeyedStream, Stream
+from springtide.dataflow.keyed_stream import KeyedStream
+from springtide.dataflow.stream import Stream
 from springtide.testing import StepHarness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
